@@ -3,7 +3,7 @@
 use super::*;
 
 /// Commands that work in parallel.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 29] = [
     "scan in",
     "scan --json --hash in bad",
     "scan --ndjson in",
@@ -22,6 +22,17 @@ const COMMANDS: [&str; 18] = [
     "diff in/fat in/many.so",
     "inspect --json --decompressed-limit 100K in/fat",
     "verify --decompressed-limit 100K in/fat",
+    "scan --json --hash package.whl",
+    "inspect --json package.whl",
+    "check --init intact.whl",
+    "size package.whl",
+    "lock -o - intact.whl",
+    "select --device sm_90 package.whl",
+    "scan --json package.whl in",
+    "scan --json cut.whl",
+    "scan --json --decompressed-limit 150K package.whl",
+    "inspect --json --decompressed-limit 1500K package.whl",
+    "verify --decompressed-limit 3M package.whl",
 ];
 
 /// Creates inputs with many images: compressed by themselves, compressed together, uncompressed and damaged.
@@ -51,7 +62,39 @@ fn inputs() -> Sandbox {
         damaged[at] ^= 0x5a;
     }
     sandbox.file("bad", damaged);
+    package(&sandbox);
     sandbox
+}
+
+/// Writes a package of compressed and stored members, of a package, and of members that cannot be read.
+fn package(sandbox: &Sandbox) {
+    let write = |members: &[(&str, Vec<u8>)]| {
+        let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        for (index, (name, bytes)) in members.iter().enumerate() {
+            let method = if index % 7 == 3 { zip::CompressionMethod::Stored } else { zip::CompressionMethod::Deflated };
+            let options = zip::write::SimpleFileOptions::default().compression_method(method);
+            writer.start_file(*name, options).unwrap();
+            std::io::Write::write_all(&mut writer, bytes).unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    };
+    let names = ["in/fat", "in/packed", "in/many.so", "in/bundles", "bad", "c.ptx"];
+    let members: Vec<(String, Vec<u8>)> = (0..5)
+        .flat_map(|copy| names.map(|name| (format!("{copy}/{name}"), sandbox.read(name))))
+        .chain([("text".to_owned(), b"text".repeat(1000))])
+        .collect();
+    let members: Vec<(&str, Vec<u8>)> = members.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())).collect();
+    let inner = write(&members[..9]);
+    let mut bytes = write(&[&members[..20], &[("inner.whl", inner)], &members[20..]].concat());
+    sandbox.file("intact.whl", write(&members[6..10]));
+    // The data of a member does not have its checksum.
+    let at = bytes.windows(11).position(|name| name == b"2/in/packed").unwrap() + 100;
+    bytes[at] ^= 0x5a;
+    sandbox.file("package.whl", bytes.clone());
+    // The local header of a member, 30 bytes in front of its name, has no signature.
+    let at = bytes.windows(8).position(|name| name == b"3/in/fat").unwrap() - 30;
+    bytes[at] ^= 0x5a;
+    sandbox.file("cut.whl", bytes);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Work on several items in parallel, with results in the order of the items.
 //!
-//! All parallel work shares one limit on threads: files, the images of a file, the containers of an edit. A call of
+//! All parallel work shares one limit on threads: files, members of packages, images, containers of an edit. A call of
 //! [`map_parallel`] works in its own thread, and starts others below the limit. A nested call finds none free at first,
 //! and starts one as soon as a thread of the outer call is done: the images of the last large file get all threads. With
 //! a limit of one, no thread is ever started.

@@ -220,7 +220,8 @@ impl Job<'_> {
 
     /// Writes a member of a zip file to a spool.
     fn unpacked(&self, archive: &Part<'_>, member: Member<'_>, path: &str, spool: &mut SharedSpool) -> Result<Input> {
-        let archive = archive.input();
+        let input = archive.input();
+        let archive = (input, input.budget());
         Ok(match member.content {
             MemberContent::Packed(unpack) => unpacked(path, unpack, archive, spool)?,
             MemberContent::Here(view) => {

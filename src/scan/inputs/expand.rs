@@ -7,7 +7,7 @@ use super::appended::{self, Appended};
 use super::unpacked::unpacked;
 use super::{InputSlice, unopened};
 use crate::base::archive::{self, MemberContent};
-use crate::base::bytes::{Limits, MAX_NESTING, Resource, View};
+use crate::base::bytes::{Budget, Limits, MAX_NESTING, Resource, View};
 use crate::base::error::{Error, Malformed, Result};
 use crate::base::io::{Access, FileUri, Input, SharedSpool};
 use crate::format::kernel_store;
@@ -74,11 +74,11 @@ pub fn expand_input(input: Input, path: &Path, options: OpenOptions, take: &mut 
 }
 
 /// The opening of archives in archives.
-struct Expansion<'a> {
-    options: OpenOptions,
-    take: &'a mut dyn FnMut(Result<InputSlice>),
+pub struct Expansion<'a> {
+    pub options: OpenOptions,
+    pub take: &'a mut dyn FnMut(Result<InputSlice>),
     /// The budget of the file does not allow opening more members.
-    is_exhausted: bool,
+    pub is_exhausted: bool,
 }
 
 impl Expansion<'_> {
@@ -130,7 +130,8 @@ impl Expansion<'_> {
     /// Opens the members of an archive, with `inner` levels of archives in them. Members before a defect are inputs, as
     /// in an intact archive.
     fn members(&mut self, archive: &InputSlice, format: &archive::ArchiveFormat, path: &Path, inner: usize) {
-        let mut opened = OpenArchive { slice: archive, path, inner, spool: SharedSpool::new() };
+        let budget = archive.input.budget();
+        let mut opened = OpenArchive { slice: archive, path, inner, spool: SharedSpool::new(), budget };
         let count_read = |read| archive.input.count_read(read);
         let mut result =
             format.each_member(archive.view(), &count_read, &mut |member| self.charged_member(&mut opened, member));
@@ -147,7 +148,8 @@ impl Expansion<'_> {
 
     /// Opens the code objects of a library.
     fn kernels(&mut self, store: &InputSlice, found: archive::Members<'_>, path: &Path, inner: usize) {
-        let mut opened = OpenArchive { slice: store, path, inner, spool: SharedSpool::new() };
+        let budget = store.input.budget();
+        let mut opened = OpenArchive { slice: store, path, inner, spool: SharedSpool::new(), budget };
         for member in found.members {
             self.charged_member(&mut opened, member);
         }
@@ -158,7 +160,8 @@ impl Expansion<'_> {
         }
     }
 
-    fn charged_member(&mut self, archive: &mut OpenArchive<'_>, member: archive::Member<'_>) {
+    /// Charges and opens a member.
+    pub fn charged_member(&mut self, archive: &mut OpenArchive<'_>, member: archive::Member<'_>) {
         if self.is_exhausted {
             return;
         }
@@ -169,8 +172,9 @@ impl Expansion<'_> {
         self.member(archive, member);
     }
 
-    fn member(&mut self, archive: &mut OpenArchive<'_>, member: archive::Member<'_>) {
-        let OpenArchive { slice: archive, path, inner, ref mut spool } = *archive;
+    /// Opens a member.
+    pub fn member(&mut self, archive: &mut OpenArchive<'_>, member: archive::Member<'_>) {
+        let OpenArchive { slice: archive, path, inner, ref mut spool, budget } = *archive;
         // A file that is compressed as a whole keeps its name.
         let name = member.name.as_ref().map_or(archive.path.clone(), |name| format!("{}!{name}", archive.path));
         let own_name = member.name.or(archive.member.clone());
@@ -200,13 +204,12 @@ impl Expansion<'_> {
             MemberContent::Elsewhere(relative) => {
                 let path = path.parent().unwrap_or(Path::new("")).join(relative);
                 let input = Input::open_file(path.clone(), self.options.access);
-                let budget = archive.input.budget().clone();
                 input
-                    .map(|input| input.with_budget(budget))
+                    .map(|input| input.with_budget(budget.clone()))
                     .map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
             }
             MemberContent::Packed(unpack) => {
-                let input = unpacked(&name, unpack, &archive.input, spool);
+                let input = unpacked(&name, unpack, (&archive.input, budget), spool);
                 let whole = input.map(|input| InputSlice::whole(name, input));
                 let outermost = archive.outermost.clone();
                 whole.map(|slice| (InputSlice { member: own_name, outermost, packed_size, ..slice }, path.to_owned()))
@@ -225,18 +228,20 @@ impl Expansion<'_> {
 }
 
 /// An archive whose members are opened.
-struct OpenArchive<'a> {
-    slice: &'a InputSlice,
+pub struct OpenArchive<'a> {
+    pub slice: &'a InputSlice,
     /// The file that members of a thin archive are relative to.
-    path: &'a Path,
+    pub path: &'a Path,
     /// Number of levels of archives in it that are opened.
-    inner: usize,
+    pub inner: usize,
     /// The file of its decompressed members.
-    spool: SharedSpool,
+    pub spool: SharedSpool,
+    /// Budget of its members.
+    pub budget: &'a Budget,
 }
 
 /// Charges a member of an archive. Several members may have the same bytes.
-fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malformed> {
+pub fn charge(archive: View<'_>, member: &archive::Member<'_>) -> Result<(), Malformed> {
     archive.charge("archive member", Resource::Members, 1)?;
     // A member that does not state its size is charged while it is unpacked. Once that exceeds the budget, nothing else
     // is unpacked.

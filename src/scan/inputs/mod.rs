@@ -1,5 +1,6 @@
 //! Files to scan: a file on disk, a member of an archive, or a range of either.
 
+mod ahead;
 mod appended;
 mod decompressed_address;
 mod expand;

@@ -2,18 +2,18 @@
 //!
 //! Several files are scanned at a time. Results come in path order, regardless of the order in time.
 
-use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::ahead::map_inputs;
 use super::kpack::KpackSearch;
-use super::{Archives, InputSlice, OpenOptions, ScannedFile, each_input};
+use super::{Archives, InputSlice, OpenOptions, ScannedFile};
 use crate::base::bytes::Limits;
-use crate::base::error::Error;
+use crate::base::error::{Error, Result};
 use crate::base::io::{Access, files_below};
-use crate::base::parallel::{map_stream, threads};
+use crate::base::parallel::{Results, map_stream, threads};
 use crate::scan::cache::CacheBudget;
 use crate::scan::inventory::{File, FileFormat, Sign};
 use crate::scan::{Calls, Options};
@@ -179,7 +179,9 @@ impl Scanner {
         done: &(dyn Fn(&InputPath) + Sync),
         take: &mut dyn FnMut(R) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let scan = |input: &InputPath, send: &mut dyn FnMut(R)| self.scan_one(input, work, done, send);
+        // Threads that no other file needs work on the members of packages.
+        let own = threads().checked_div(inputs.len()).unwrap_or(1);
+        let scan = |input: &InputPath, send: &mut dyn FnMut(R)| self.scan_one(input, own, work, done, send);
         let workers = if inputs.len() > 1 { threads() } else { 1 };
         map_stream(inputs.iter(), workers, WINDOW, scan, take)
     }
@@ -206,58 +208,72 @@ impl Scanner {
             failed.chain(files.into_iter().map(Ok))
         });
         let scan = |expanded: Result<InputPath, Box<(usize, Outcome)>>, send: &mut dyn FnMut(R)| match expanded {
-            Ok(input) => self.scan_one(&input, work, done, send),
+            Ok(input) => self.scan_one(&input, 1, work, done, send),
             Err(failed) => send(work(failed.0, failed.1)),
         };
         map_stream(expanded, threads(), WINDOW, scan, take)
     }
 
-    /// Scans an input, and calls `send` with the results of `work` on each outcome.
-    fn scan_one<R>(
+    /// Scans an input with a number of threads, and calls `send` with the results of `work` on each outcome.
+    fn scan_one<R: Send>(
         &self,
         input: &InputPath,
+        workers: usize,
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         done: &(dyn Fn(&InputPath) + Sync),
         send: &mut dyn FnMut(R),
     ) {
         if !self.skips.as_ref().is_some_and(|skips| skips.0(input)) {
-            self.each_outcome(input, &mut |outcome| send(work(input.index, outcome)));
+            let results = Results::new();
+            let keep = |outcome| results.keep(work(input.index, outcome));
+            self.each_outcome(input, workers, &keep, &mut |key| send(results.take(key)));
         }
         done(input);
     }
 
-    /// Scans an input, and calls `take` with each outcome before the next member of an archive is read.
-    fn each_outcome(&self, input: &InputPath, take: &mut dyn FnMut(Outcome)) {
+    /// Scans an input. Calls `work` with each outcome, and `take` with the keys of the results in order.
+    fn each_outcome(
+        &self,
+        input: &InputPath,
+        workers: usize,
+        work: &(dyn Fn(Outcome) -> usize + Sync),
+        take: &mut dyn FnMut(usize),
+    ) {
         let path = &input.path;
         let options = OpenOptions { archives: Archives::All, limits: self.limits, access: self.access };
-        let is_empty = Cell::new(true);
-        let signs = RefCell::new(Vec::new());
-        let mut take = |outcome| {
-            is_empty.set(false);
-            take(outcome);
-        };
-        let opened =
-            each_input(path, options, &mut |slice| match slice.map(|slice| self.scan_slice(slice, input.is_listed)) {
-                Ok(Outcome::Scanned(scanned)) => {
-                    let is_kept = self.keeps.is_some_and(|keeps| keeps(&scanned.file().path));
-                    let is_asked_for = is_kept || input.is_listed && scanned.member().is_none();
-                    if is_asked_for || scanned.file().has_findings() {
-                        take(Outcome::Scanned(scanned));
-                    } else {
-                        add_signs(&mut signs.borrow_mut(), &scanned.file().signs);
-                    }
+        let mut is_empty = true;
+        let mut signs = Vec::new();
+        let find = |slice: Result<InputSlice>, send: &mut dyn FnMut(Found)| {
+            let outcome = slice.map(|slice| self.scan_slice(slice, input.is_listed));
+            send(match outcome.unwrap_or_else(|error| Outcome::unreadable(path, error)) {
+                Outcome::Scanned(scanned) if !self.is_kept(&scanned, input) => {
+                    Found::Signs(scanned.file().signs.clone())
                 }
-                Ok(outcome) => take(outcome),
-                Err(error) => take(Outcome::unreadable(path, error)),
+                outcome => Found::Result(work(outcome)),
             });
+        };
+        let opened = map_inputs(path, options, workers, &find, &mut |found| match found {
+            Found::Signs(new) => add_signs(&mut signs, &new),
+            Found::Result(key) => {
+                is_empty = false;
+                take(key);
+            }
+        });
         if let Err(error) = opened {
-            take(Outcome::unreadable(path, error));
+            is_empty = false;
+            take(work(Outcome::unreadable(path, error)));
         }
-        if is_empty.get() && input.is_listed {
+        if is_empty && input.is_listed {
             let empty = File::empty(path.to_string_lossy().into_owned());
-            let signs = signs.into_inner();
-            take(Outcome::Empty(File { format: Some(FileFormat::Archive), size: input.size(), signs, ..empty }));
+            take(work(Outcome::Empty(File { format: Some(FileFormat::Archive), size: input.size(), signs, ..empty })));
         }
+    }
+
+    /// Returns whether a scanned file is a result: one with findings, or one that was asked for.
+    fn is_kept(&self, scanned: &ScannedFile, input: &InputPath) -> bool {
+        let is_asked_for = input.is_listed && scanned.member().is_none();
+        let file = scanned.file();
+        is_asked_for || file.has_findings() || self.keeps.is_some_and(|keeps| keeps(&file.path))
     }
 
     fn scan_slice(&self, slice: InputSlice, is_listed: bool) -> Outcome {
@@ -278,6 +294,14 @@ impl Scanner {
             Err(error) => Outcome::Unreadable { path, error },
         }
     }
+}
+
+/// What was found in a member.
+enum Found {
+    /// The key of its result.
+    Result(usize),
+    /// Signs of device code, in a member that is no result.
+    Signs(Vec<Sign>),
 }
 
 /// Adds the signs of a member that are new. There are at most as many as names.

@@ -5,14 +5,20 @@ use std::path::Path;
 
 use crate::base::activity::Work;
 use crate::base::archive;
-use crate::base::bytes::Resource;
+use crate::base::bytes::{Budget, Resource};
 use crate::base::error::{Cause, Error, Result};
 use crate::base::io::{Input, SharedSpool};
 
-/// Unpacks a member of an archive to a spool, and charges its bytes. `name` is the name of the member in errors.
-pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input, spool: &mut SharedSpool) -> Result<Input> {
+/// Unpacks a member of an archive to a spool, and charges its bytes to `budget`. `name` is the name of the member in
+/// errors.
+pub fn unpacked(
+    name: &str,
+    unpack: archive::Unpack<'_>,
+    (archive, budget): (&Input, &Budget),
+    spool: &mut SharedSpool,
+) -> Result<Input> {
     let name = Path::new(name);
-    let spooled = spool.add(name, |file| unpack(&mut Unpacking { to: file, archive }));
+    let spooled = spool.add(name, |file| unpack(&mut Unpacking { to: file, archive, budget }));
     let spooled = spooled.map_err(|error| match error {
         // Only errors of the temporary file come from the system. Others come from the decoder and the budget.
         Error::Io { path, cause, .. } if cause.raw_os_error().is_none() => match cause.downcast::<Cause>() {
@@ -21,7 +27,7 @@ pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input, spool:
         },
         error => error,
     })?;
-    Ok(Input::of_spool(name, spooled, archive.access())?.with_budget(archive.budget().clone()))
+    Ok(Input::of_spool(name, spooled, archive.access())?.with_budget(budget.clone()))
 }
 
 /// A writer that charges decompressed bytes, because the stated size of a compressed member can be wrong. It also
@@ -29,14 +35,14 @@ pub fn unpacked(name: &str, unpack: archive::Unpack<'_>, archive: &Input, spool:
 struct Unpacking<'a, W> {
     to: W,
     archive: &'a Input,
+    budget: &'a Budget,
 }
 
 impl<W: Write> Write for Unpacking<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let size = bytes.len() as u64;
-        let budget = self.archive.budget();
-        let charged = budget.charge(Resource::Decompressed, size);
-        charged.map_err(|_| io::Error::other(budget.over_limit(Resource::Decompressed)))?;
+        let charged = self.budget.charge(Resource::Decompressed, size);
+        charged.map_err(|_| io::Error::other(self.budget.over_limit(Resource::Decompressed)))?;
         self.to.write_all(bytes)?;
         Work::Decompressed.record(size);
         self.archive.count_read(size);

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use super::number::{Number, ZIP64_MARK};
-use crate::base::bytes::{Cursor, Resource, View};
+use crate::base::bytes::{Budget, Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Compression methods.
@@ -52,7 +52,7 @@ pub struct Entry<'data> {
     /// Offset of the entry in the file.
     pub header: u64,
     /// Number of its bytes.
-    size: u64,
+    pub size: u64,
     pub name: &'data [u8],
     pub fields: Fields,
     /// Offset of the local header, from the start of the archive.
@@ -86,8 +86,20 @@ impl<'data> Entries<'data> {
 
     /// Reads an entry again.
     pub fn get(&self, index: usize) -> Option<Entry<'data>> {
-        let record = self.file.from(*self.places.get(index)?);
-        entry(self.file, record, self.archive).ok().map(|(entry, _)| entry)
+        self.read(index, self.file, self.archive)
+    }
+
+    /// Like [`Entries::get`], and charges another budget.
+    pub fn get_charging<'a>(&self, index: usize, budget: &'a Budget) -> Option<Entry<'a>>
+    where
+        'data: 'a,
+    {
+        self.read(index, self.file.charging(budget), self.archive.charging(budget))
+    }
+
+    fn read<'a>(&self, index: usize, file: View<'a>, archive: View<'a>) -> Option<Entry<'a>> {
+        let record = file.from(*self.places.get(index)?);
+        entry(file, record, archive).ok().map(|(entry, _)| entry)
     }
 
     /// Reads all entries again.

@@ -14,7 +14,7 @@ use super::{Member, MemberContent, Unpack, compressed};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
 use directory::{Directory, END, END_SIZE};
-use entry::{DEFLATED, ENCRYPTED, STORED};
+use entry::{DEFLATED, ENCRYPTED, Entry, STORED};
 
 /// First bytes of a zip file, the header of its first member.
 pub const MAGIC: &[u8] = b"PK\x03\x04";
@@ -44,35 +44,41 @@ pub fn members<'data>(
 ) -> Result<(), Malformed> {
     let directory = Directory::read(view, read)?;
     for entry in directory.entries.files(read).filter_map(|index| directory.entries.get(index)) {
-        let name = decode_name(entry.name).into_owned();
-        super::charge_name(view, name.as_bytes())?;
-        let header = entry.local_header()?;
-        read(header.whole.size());
-        let data = header.rest;
-        let packed_size = entry.fields.compressed.value;
-        let content = match entry.fields.method {
-            _ if entry.fields.flags & ENCRYPTED != 0 => MemberContent::Unreadable("is encrypted".to_owned()),
-            STORED => MemberContent::Here(data.prefix("zip member size", entry.fields.size.value)?),
-            DEFLATED => {
-                let stored = data.data().get(..packed_size as usize).unwrap_or(data.data());
-                let crc32 = entry.fields.crc32.value as u32;
-                MemberContent::Packed(Box::new(move |to: &mut dyn Write| inflate(stored, crc32, to)))
-            }
-            method => {
-                let stored = data.prefix("zip member size", packed_size).unwrap_or(data);
-                match decoder(method, stored, entry.fields.size.value) {
-                    Some(unpack) => MemberContent::Packed(checked(unpack, entry.fields.crc32.value as u32)),
-                    None => MemberContent::Unreadable(format!(
-                        "not opened: unsupported compression method ({}); unpack it with 7z",
-                        method_name(method)
-                    )),
-                }
-            }
-        };
-        let size = Some(entry.fields.size.value);
-        take(Member { name: Some(name), packed_size: Some(packed_size), size, content });
+        take(member(view, &entry, read)?);
     }
     Ok(())
+}
+
+/// Returns the member of an entry of the directory.
+pub fn member<'data>(view: View<'data>, entry: &Entry<'data>, read: &dyn Fn(u64)) -> Result<Member<'data>, Malformed> {
+    let name = decode_name(entry.name).into_owned();
+    super::charge_name(view, name.as_bytes())?;
+    let header = entry.local_header()?;
+    read(entry.size);
+    read(header.whole.size());
+    let data = header.rest;
+    let packed_size = entry.fields.compressed.value;
+    let content = match entry.fields.method {
+        _ if entry.fields.flags & ENCRYPTED != 0 => MemberContent::Unreadable("is encrypted".to_owned()),
+        STORED => MemberContent::Here(data.prefix("zip member size", entry.fields.size.value)?),
+        DEFLATED => {
+            let stored = data.data().get(..packed_size as usize).unwrap_or(data.data());
+            let crc32 = entry.fields.crc32.value as u32;
+            MemberContent::Packed(Box::new(move |to: &mut dyn Write| inflate(stored, crc32, to)))
+        }
+        method => {
+            let stored = data.prefix("zip member size", packed_size).unwrap_or(data);
+            match decoder(method, stored, entry.fields.size.value) {
+                Some(unpack) => MemberContent::Packed(checked(unpack, entry.fields.crc32.value as u32)),
+                None => MemberContent::Unreadable(format!(
+                    "not opened: unsupported compression method ({}); unpack it with 7z",
+                    method_name(method)
+                )),
+            }
+        }
+    };
+    let size = Some(entry.fields.size.value);
+    Ok(Member { name: Some(name), packed_size: Some(packed_size), size, content })
 }
 
 /// Decoder of a compression method that few writers use (APPNOTE.TXT 6.3.10, 4.4.5 and 5.8), for a member that

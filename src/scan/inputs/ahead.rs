@@ -1,0 +1,174 @@
+//! Members of a zip file that are unpacked and scanned in parallel, such as the libraries of a wheel.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::expand::{Expansion, OpenArchive, OpenOptions, charge, each_input, expand_input};
+use super::{Archives, InputSlice};
+use crate::base::archive::zip;
+use crate::base::archive::zip::directory::Directory;
+use crate::base::archive::zip::entry::STORED;
+use crate::base::archive::{self, MemberContent};
+use crate::base::bytes::{Budget, MAX_NESTING};
+use crate::base::error::{Malformed, Result};
+use crate::base::io::{FileUri, Input, SharedSpool};
+use crate::base::parallel::map_stream;
+use crate::format::kernel_store;
+
+/// Number of batches that may be opened before the results of the first are taken, if there are not more threads.
+const WINDOW: usize = 16;
+
+/// Largest number of compressed bytes in a batch of several members. Each member counts as many as the smallest.
+const BATCH_SIZE: u64 = 128 << 10;
+const SMALLEST: u64 = 4 << 10;
+
+/// Reads an input, and passes on its results.
+type Work<'a, R> = dyn Fn(Result<InputSlice>, &mut dyn FnMut(R)) + Sync + 'a;
+
+/// Calls `work` with each input of a path and a function for its results, like [`each_input`], and `take` with the
+/// results in order. Members of a zip file are opened in up to `workers` threads.
+pub fn map_inputs<R: Send>(
+    path: &Path,
+    options: OpenOptions,
+    workers: usize,
+    work: &Work<'_, R>,
+    take: &mut dyn FnMut(R),
+) -> Result<()> {
+    if workers <= 1 || options.archives != Archives::All || FileUri::parse(path).is_some() {
+        return each_input(path, options, &mut |slice| work(slice, take));
+    }
+    let input = Input::open(path, options.access)?.with_limits(options.limits);
+    let format = archive::ArchiveFormat::of(input.view()).filter(|format| format.is_zip());
+    if format.is_none() || kernel_store::members(input.view()).is_some() {
+        expand_input(input, path, options, &mut |slice| work(slice, take));
+        return Ok(());
+    }
+    let slice = InputSlice::whole(input.path().to_string_lossy().into_owned(), input);
+    let package = Package::read(&slice, path, options);
+    if let Err(malformed) = package.and_then(|package| package.map(workers, work, take)) {
+        work(Err(malformed.in_file(Path::new(&slice.path))), take);
+    }
+    Ok(())
+}
+
+/// A zip file.
+struct Package<'a> {
+    slice: &'a InputSlice,
+    path: &'a Path,
+    options: OpenOptions,
+    directory: Directory<'a>,
+    /// Spools that no thread uses.
+    spools: Mutex<Vec<SharedSpool>>,
+}
+
+impl<'a> Package<'a> {
+    fn read(slice: &'a InputSlice, path: &'a Path, options: OpenOptions) -> Result<Self, Malformed> {
+        let directory = Directory::read(slice.input().view(), &|size| slice.input().count_read(size))?;
+        Ok(Package { slice, path, options, directory, spools: Mutex::default() })
+    }
+
+    /// Opens the members. An error is the reason why the remaining members cannot be located.
+    ///
+    /// Each batch has a part of the budget, whose use is charged in the order of the members. The members of a batch that
+    /// does not fit are opened again, one after another: which members are opened must not depend on the time.
+    fn map<R: Send>(&self, workers: usize, work: &Work<'_, R>, take: &mut dyn FnMut(R)) -> Result<(), Malformed> {
+        let input = self.slice.input();
+        let files: Vec<usize> = self.directory.entries.files(&|size| input.count_read(size)).collect();
+        let batches = self.batches(&files);
+        let is_exhausted = AtomicBool::new(input.budget().exhaustion().is_some());
+        let open = |batch: &&[usize], send: &mut dyn FnMut(Option<(Vec<R>, Budget)>)| {
+            send(if is_exhausted.load(Ordering::Relaxed) { None } else { self.open_ahead(batch, work) });
+        };
+        let mut next = batches.iter();
+        let mut result = Ok(());
+        let _ = map_stream(batches.iter(), workers, workers.max(WINDOW), open, &mut |opened| {
+            let Some(batch) = next.next() else { return ControlFlow::Break(()) };
+            let fits =
+                |part: &Budget| !is_exhausted.load(Ordering::Relaxed) && input.budget().charge_fitting_part(part);
+            if let Some((results, _)) = opened.filter(|(_, part)| fits(part)) {
+                results.into_iter().for_each(&mut *take);
+                return ControlFlow::Continue(());
+            }
+            for &index in *batch {
+                match self.open(index, &mut |slice| work(slice, take)) {
+                    Ok(ControlFlow::Continue(())) => {}
+                    end => {
+                        result = end.map(|_| ());
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            is_exhausted.store(input.budget().exhaustion().is_some(), Ordering::Relaxed);
+            ControlFlow::Continue(())
+        });
+        result
+    }
+
+    /// Returns the batches of members that a thread opens: many small members, or one. A stored member is a part of
+    /// the package's bytes, which have one budget, and is opened in the order of the members.
+    fn batches<'f>(&self, files: &'f [usize]) -> Vec<&'f [usize]> {
+        let packed_size = |index: usize| {
+            let entry = self.directory.entries.get(index).filter(|entry| entry.fields.method != STORED);
+            self.slice.input().count_read(entry.as_ref().map_or(0, |entry| entry.size));
+            entry.map_or(u64::MAX, |entry| entry.fields.compressed.value.max(SMALLEST))
+        };
+        let mut size = 0_u64;
+        let is_same_batch = |&index: &usize, &next: &usize| {
+            size = size.saturating_add(packed_size(index));
+            let is_same = size.saturating_add(packed_size(next)) <= BATCH_SIZE;
+            if !is_same {
+                size = 0;
+            }
+            is_same
+        };
+        files.chunk_by(is_same_batch).collect()
+    }
+
+    /// Opens members in any order, with a part of the budget. `None` if that is not possible.
+    fn open_ahead<R>(&self, batch: &[usize], work: &Work<'_, R>) -> Option<(Vec<R>, Budget)> {
+        let input = self.slice.input();
+        let budget = input.budget().part();
+        let mut results = Vec::new();
+        for &index in batch {
+            let entry = self.directory.entries.get_charging(index, &budget)?;
+            let view = input.view().charging(&budget);
+            let member = zip::member(view, &entry, &|size| input.count_read(size)).ok()?;
+            charge(view, &member).ok().filter(|()| matches!(member.content, MemberContent::Packed(_)))?;
+            self.expand(&budget, &mut |slice| work(slice, &mut |result| results.push(result)), |expansion, archive| {
+                expansion.member(archive, member);
+            });
+        }
+        Some((results, budget))
+    }
+
+    /// Opens a member after all members before it. Breaks if the budget does not allow opening more.
+    fn open(&self, index: usize, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<ControlFlow<()>, Malformed> {
+        let input = self.slice.input();
+        let Some(entry) = self.directory.entries.get(index) else { return Ok(ControlFlow::Continue(())) };
+        let member = zip::member(input.view(), &entry, &|size| input.count_read(size))?;
+        let mut flow = ControlFlow::Continue(());
+        self.expand(input.budget(), take, |expansion, archive| {
+            expansion.charged_member(archive, member);
+            if expansion.is_exhausted {
+                flow = ControlFlow::Break(());
+            }
+        });
+        Ok(flow)
+    }
+
+    /// Calls `open` with a spool that no other thread uses.
+    fn expand(
+        &self,
+        budget: &Budget,
+        take: &mut dyn FnMut(Result<InputSlice>),
+        open: impl FnOnce(&mut Expansion<'_>, &mut OpenArchive<'_>),
+    ) {
+        let spools = || self.spools.lock().unwrap_or_else(PoisonError::into_inner);
+        let spool = spools().pop().unwrap_or_else(SharedSpool::new);
+        let mut archive = OpenArchive { slice: self.slice, path: self.path, inner: MAX_NESTING - 1, spool, budget };
+        open(&mut Expansion { options: self.options, take, is_exhausted: false }, &mut archive);
+        spools().push(archive.spool);
+    }
+}

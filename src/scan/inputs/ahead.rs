@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::InputSlice;
 use super::expand::{Expansion, OpenArchive, OpenOptions, charge, each_input, expand_input};
-use super::{Archives, InputSlice};
 use crate::base::archive::zip;
 use crate::base::archive::zip::directory::Directory;
 use crate::base::archive::zip::entry::STORED;
@@ -20,7 +20,7 @@ use crate::format::kernel_store;
 /// Number of batches that may be opened before the results of the first are taken, if there are not more threads.
 const WINDOW: usize = 16;
 
-/// Largest number of compressed bytes in a batch of several members. Each member counts as many as the smallest.
+/// Largest number of compressed bytes in a batch of several members, and the number that a smaller member counts as.
 const BATCH_SIZE: u64 = 128 << 10;
 const SMALLEST: u64 = 4 << 10;
 
@@ -36,7 +36,7 @@ pub fn map_inputs<R: Send>(
     work: &Work<'_, R>,
     take: &mut dyn FnMut(R),
 ) -> Result<()> {
-    if workers <= 1 || options.archives != Archives::All || FileUri::parse(path).is_some() {
+    if workers <= 1 || FileUri::parse(path).is_some() {
         return each_input(path, options, &mut |slice| work(slice, take));
     }
     let input = Input::open(path, options.access)?.with_limits(options.limits);

@@ -109,8 +109,11 @@ impl<'a> Package<'a> {
     /// Returns the batches of members that a thread opens: many small members, or one. A stored member is a part of
     /// the package's bytes, which have one budget, and is opened in the order of the members.
     fn batches<'f>(&self, files: &'f [usize]) -> Vec<&'f [usize]> {
+        // The work of one thread does not include this.
+        let uncharged = self.slice.input().budget().part();
         let packed_size = |index: usize| {
-            let entry = self.directory.entries.get(index).filter(|entry| entry.fields.method != STORED);
+            let entry =
+                self.directory.entries.get_charging(index, &uncharged).filter(|entry| entry.fields.method != STORED);
             self.slice.input().count_read(entry.as_ref().map_or(0, |entry| entry.size));
             entry.map_or(u64::MAX, |entry| entry.fields.compressed.value.max(SMALLEST))
         };

@@ -14,8 +14,7 @@ use crate::base::archive::{self, MemberContent};
 use crate::base::bytes::{Budget, MAX_NESTING};
 use crate::base::error::{Malformed, Result};
 use crate::base::io::{FileUri, Input, SharedSpool};
-use crate::base::parallel::map_stream;
-use crate::format::kernel_store;
+use crate::base::parallel::{map_stream, threads};
 
 /// Number of batches that may be opened before the results of the first are taken, if there are not more threads.
 const WINDOW: usize = 16;
@@ -28,20 +27,22 @@ const SMALLEST: u64 = 4 << 10;
 type Work<'a, R> = dyn Fn(Result<InputSlice>, &mut dyn FnMut(R)) + Sync + 'a;
 
 /// Calls `work` with each input of a path and a function for its results, like [`each_input`], and `take` with the
-/// results in order. Members of a zip file are opened in up to `workers` threads.
+/// results in order. Members of a zip file are opened in parallel, with its share of the threads for `files` files.
 pub fn map_inputs<R: Send>(
     path: &Path,
     options: OpenOptions,
-    workers: usize,
+    files: usize,
     work: &Work<'_, R>,
     take: &mut dyn FnMut(R),
 ) -> Result<()> {
-    if workers <= 1 || FileUri::parse(path).is_some() {
+    if FileUri::parse(path).is_some() {
         return each_input(path, options, &mut |slice| work(slice, take));
     }
     let input = Input::open(path, options.access)?.with_limits(options.limits);
-    let format = archive::ArchiveFormat::of(input.view()).filter(|format| format.is_zip());
-    if format.is_none() || kernel_store::members(input.view()).is_some() {
+    let is_zip = archive::ArchiveFormat::of(input.view()).is_some_and(archive::ArchiveFormat::is_zip);
+    // Counting the processors opens files, which a small file is not worth.
+    let workers = if is_zip { threads().checked_div(files).unwrap_or(1) } else { 1 };
+    if workers <= 1 {
         expand_input(input, path, options, &mut |slice| work(slice, take));
         return Ok(());
     }
@@ -72,7 +73,7 @@ impl<'a> Package<'a> {
     /// Opens the members. An error is the reason why the remaining members cannot be located.
     ///
     /// Each batch has a part of the budget, whose use is charged in the order of the members. The members of a batch that
-    /// does not fit are opened again, one after another: which members are opened must not depend on the time.
+    /// does not fit are opened again, one after another: results must not depend on timing.
     fn map<R: Send>(&self, workers: usize, work: &Work<'_, R>, take: &mut dyn FnMut(R)) -> Result<(), Malformed> {
         let input = self.slice.input();
         let files: Vec<usize> = self.directory.entries.files(&|size| input.count_read(size)).collect();
@@ -109,7 +110,7 @@ impl<'a> Package<'a> {
     /// Returns the batches of members that a thread opens: many small members, or one. A stored member is a part of
     /// the package's bytes, which have one budget, and is opened in the order of the members.
     fn batches<'f>(&self, files: &'f [usize]) -> Vec<&'f [usize]> {
-        // The work of one thread does not include this.
+        // A limit must not be reached earlier than without threads.
         let uncharged = self.slice.input().budget().part();
         let packed_size = |index: usize| {
             let entry =
@@ -117,14 +118,11 @@ impl<'a> Package<'a> {
             self.slice.input().count_read(entry.as_ref().map_or(0, |entry| entry.size));
             entry.map_or(u64::MAX, |entry| entry.fields.compressed.value.max(SMALLEST))
         };
-        let mut size = 0_u64;
+        let mut left = BATCH_SIZE;
         let is_same_batch = |&index: &usize, &next: &usize| {
-            size = size.saturating_add(packed_size(index));
-            let is_same = size.saturating_add(packed_size(next)) <= BATCH_SIZE;
-            if !is_same {
-                size = 0;
-            }
-            is_same
+            let rest = left.checked_sub(packed_size(index)).filter(|rest| packed_size(next) <= *rest);
+            left = rest.unwrap_or(BATCH_SIZE);
+            rest.is_some()
         };
         files.chunk_by(is_same_batch).collect()
     }

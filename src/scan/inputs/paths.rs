@@ -179,9 +179,7 @@ impl Scanner {
         done: &(dyn Fn(&InputPath) + Sync),
         take: &mut dyn FnMut(R) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        // Threads that no other file needs work on the members of packages.
-        let own = threads().checked_div(inputs.len()).unwrap_or(1);
-        let scan = |input: &InputPath, send: &mut dyn FnMut(R)| self.scan_one(input, own, work, done, send);
+        let scan = |input: &InputPath, send: &mut dyn FnMut(R)| self.scan_one(input, inputs.len(), work, done, send);
         let workers = if inputs.len() > 1 { threads() } else { 1 };
         map_stream(inputs.iter(), workers, WINDOW, scan, take)
     }
@@ -208,17 +206,17 @@ impl Scanner {
             failed.chain(files.into_iter().map(Ok))
         });
         let scan = |expanded: Result<InputPath, Box<(usize, Outcome)>>, send: &mut dyn FnMut(R)| match expanded {
-            Ok(input) => self.scan_one(&input, 1, work, done, send),
+            Ok(input) => self.scan_one(&input, threads(), work, done, send),
             Err(failed) => send(work(failed.0, failed.1)),
         };
         map_stream(expanded, threads(), WINDOW, scan, take)
     }
 
-    /// Scans an input with a number of threads, and calls `send` with the results of `work` on each outcome.
+    /// Scans one of `files` inputs that share the threads, and calls `send` with the results of `work` on each outcome.
     fn scan_one<R: Send>(
         &self,
         input: &InputPath,
-        workers: usize,
+        files: usize,
         work: &(dyn Fn(usize, Outcome) -> R + Sync),
         done: &(dyn Fn(&InputPath) + Sync),
         send: &mut dyn FnMut(R),
@@ -226,7 +224,7 @@ impl Scanner {
         if !self.skips.as_ref().is_some_and(|skips| skips.0(input)) {
             let results = Results::new();
             let keep = |outcome| results.keep(work(input.index, outcome));
-            self.each_outcome(input, workers, &keep, &mut |key| send(results.take(key)));
+            self.each_outcome(input, files, &keep, &mut |key| send(results.take(key)));
         }
         done(input);
     }
@@ -235,7 +233,7 @@ impl Scanner {
     fn each_outcome(
         &self,
         input: &InputPath,
-        workers: usize,
+        files: usize,
         work: &(dyn Fn(Outcome) -> usize + Sync),
         take: &mut dyn FnMut(usize),
     ) {
@@ -252,7 +250,7 @@ impl Scanner {
                 outcome => Found::Result(work(outcome)),
             });
         };
-        let opened = map_inputs(path, options, workers, &find, &mut |found| match found {
+        let opened = map_inputs(path, options, files, &find, &mut |found| match found {
             Found::Signs(new) => add_signs(&mut signs, &new),
             Found::Result(key) => {
                 is_empty = false;

@@ -123,8 +123,8 @@ impl<'data> Entries<'data> {
         files.inspect(move |(_, entry)| read(entry.size))
     }
 
-    /// Returns the index of the last entry for each name that several files have. A few names of a single file are
-    /// among them, because only the hashes of names are compared: a package may have a hundred thousand names.
+    /// Returns the index of the last entry for each name that several files have, and for names with the same hash. Only
+    /// hashes are kept of all names: a package may have a hundred thousand.
     fn repeated(&self, read: &dyn Fn(u64)) -> HashMap<&'data [u8], Option<usize>> {
         let state = RandomState::new();
         let mut hashes: Vec<u64> = self.named(read).map(|(_, entry)| state.hash_one(entry.name)).collect();

@@ -13,7 +13,7 @@ pub fn install() {
 
 #[cfg(unix)]
 mod unix {
-    use libc::{SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ, c_int, c_void, sigaction, siginfo_t};
+    use libc::{SIGBUS, c_int, c_void, sigaction, siginfo_t};
     use std::mem::MaybeUninit;
     use std::ptr;
     use std::sync::OnceLock;
@@ -24,8 +24,39 @@ mod unix {
     use crate::base::io::files::scratch::SCRATCH_DIRECTORIES;
     use crate::base::io::files::temporary::HIDDEN_FILES;
 
-    /// Signals that end the program.
-    const ENDING: [c_int; 4] = [SIGHUP, SIGINT, SIGTERM, SIGXFSZ];
+    /// Signals that end a program by default, except SIGKILL, which no program can handle, and those that report a
+    /// fault of the program itself.
+    const ENDING: &[c_int] = &[
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTRAP,
+        libc::SIGABRT,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGALRM,
+        libc::SIGTERM,
+        libc::SIGXCPU,
+        libc::SIGXFSZ,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGSYS,
+        #[cfg(target_os = "linux")]
+        libc::SIGSTKFLT,
+        #[cfg(target_os = "linux")]
+        libc::SIGIO,
+        #[cfg(target_os = "linux")]
+        libc::SIGPWR,
+    ];
+
+    /// Returns [`ENDING`] and the signals for applications.
+    fn ending() -> impl Iterator<Item = c_int> {
+        #[cfg(target_os = "linux")]
+        let for_applications = libc::SIGRTMIN()..=libc::SIGRTMAX();
+        #[cfg(not(target_os = "linux"))]
+        let for_applications = [];
+        ENDING.iter().copied().chain(for_applications)
+    }
 
     /// Exit status of an error.
     const TROUBLE: c_int = 2;
@@ -39,14 +70,33 @@ mod unix {
     pub fn install() {
         // As in a Rust `main`: writing to a closed pipe is an error. SAFETY: the action is valid.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-        for signal in ENDING {
+        for signal in ending() {
             if current(signal).is_some_and(|action| action.sa_sigaction != libc::SIG_IGN) {
                 set(signal, &action(end as *const () as usize, 0));
             }
         }
+        #[cfg(target_os = "linux")]
+        ignore_signals_of_the_c_library();
         if let Some(previous) = current(SIGBUS) {
             let _ = PREVIOUS.set(previous);
             set(SIGBUS, &action(truncated as *const () as usize, libc::SA_SIGINFO));
+        }
+    }
+
+    /// Ignores the signals that the C library keeps for its threads, which end a process that has no such threads. The
+    /// library refuses actions for them, so this asks the system.
+    #[cfg(target_os = "linux")]
+    fn ignore_signals_of_the_c_library() {
+        /// The first one, and the size of a set of signals in bytes.
+        const FIRST: c_int = 32;
+        const SET_SIZE: usize = 8;
+        // The handler comes first; flags, restorer and mask are zero in any order.
+        let action = [libc::SIG_IGN, 0, 0, 0, 0];
+        for signal in FIRST..libc::SIGRTMIN() {
+            // SAFETY: the action is valid, and the system reads no more than it has.
+            unsafe {
+                libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), ptr::null_mut::<c_void>(), SET_SIZE)
+            };
         }
     }
 
@@ -56,7 +106,7 @@ mod unix {
         let mut action: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         action.sa_sigaction = handler;
         action.sa_flags = flags | libc::SA_ONSTACK;
-        for signal in ENDING {
+        for signal in ending() {
             // SAFETY: the set is a field of a local variable.
             unsafe { libc::sigaddset(&raw mut action.sa_mask, signal) };
         }

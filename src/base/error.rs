@@ -311,6 +311,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A directory where another process gives several outputs their names.
+    #[error("{}: another process writes files here; run the command again when it has ended", path.display())]
+    Busy {
+        /// The directory.
+        path: PathBuf,
+    },
     /// An invalid `file://` address.
     #[error("{address}: {why}")]
     Address {
@@ -374,7 +380,7 @@ impl Coded for Error {
             Error::SameFile { .. } => Code::InputIsOutput.into(),
             Error::SameOutput { .. } => Code::SameOutput.into(),
             Error::ReplacesBinary { .. } => Code::BinaryFile.with(Remedy::ReplaceBinaries),
-            Error::ReadOnly { .. } => Code::SystemCall.into(),
+            Error::ReadOnly { .. } | Error::Busy { .. } => Code::SystemCall.into(),
             Error::Address { .. } => Code::FileAddress.into(),
             Error::UnreadableMember { .. } => Code::UnreadableMember.into(),
             Error::NotOpened { .. } => Code::NotOpened.into(),
@@ -395,6 +401,7 @@ impl Error {
             | Error::SameOutput { path }
             | Error::ReplacesBinary { path }
             | Error::ReadOnly { path }
+            | Error::Busy { path }
             | Error::Changed { path }
             | Error::UnreadableMember { path, .. }
             | Error::NotOpened { path, .. }

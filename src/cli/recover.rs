@@ -15,12 +15,13 @@ use crate::cli::codes::Code;
 
 /// Restore the files that a killed run was replacing together
 ///
-/// `unbundle`, `split`, `embed` and changes with --proof write all of their files or none. A run that SIGKILL or a loss
-/// of power ends while the files get their names leaves some of them new, and a record (.fatbin-undo) in their
-/// directory. This command gives the directory the files that it had before that run; a file that was written again
-/// since stays as it is. The path of each restored file is printed.
+/// `unbundle`, `split`, `embed` and changes with --proof write all of their files or none. A run that SIGKILL ends while
+/// the files get their names leaves some of them new, and a record (.fatbin-undo) in each of their directories. This
+/// command gives all these directories the files that they had before that run, and removes hidden files (.fatbin-*)
+/// of DIR that no process uses. It follows no links, and touches no files of other users. A file that was written again
+/// since stays as it is. The path of each file that was restored or removed is printed.
 ///
-/// Exit status: 0 if files were restored or there was nothing to restore, 1 if a file was written again since, 2 for
+/// Exit status: 0 if files were restored or there was nothing to restore, 1 if a file stays as it is and is named, 2 for
 /// trouble.
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -46,8 +47,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     for file in recovered {
         match file {
             Recovered::Restored(path) | Recovered::Removed(path) => paths.push(path),
-            Recovered::Newer(path) => {
-                let message = format!("{}: not restored: was written again since", path.display());
+            Recovered::Newer { path, old } => {
+                let old = old.map(|old| format!("; the old file is {}", old.display())).unwrap_or_default();
+                let message = format!("{}: not restored: was written again since{old}", path.display());
+                Problems::default().report(coded(Code::ChangedInput, message));
+                status = Status::No;
+            }
+            Recovered::Left { path, why } => {
+                let message = format!("{}: not used: {why}; rename or remove it", path.display());
                 Problems::default().report(coded(Code::ChangedInput, message));
                 status = Status::No;
             }

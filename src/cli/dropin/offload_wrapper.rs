@@ -153,7 +153,7 @@ fn run(
         return print(&tool(&release).short_help(program), 0);
     }
     let wrapped = options(&line, release)
-        .and_then(|options| crate::embed::wrap::files::wrap(&options).map_err(|error| error.to_string()));
+        .and_then(|options| crate::embed::wrap::files::wrap_updating(&options).map_err(|error| error.to_string()));
     match wrapped {
         Ok(_) => 0,
         Err(message) => {

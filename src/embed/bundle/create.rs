@@ -27,7 +27,7 @@ pub struct BundleOptions {
     pub compression: Option<(Compression, ccob::Version)>,
     /// File to write.
     pub output: PathBuf,
-    /// Accepts an input as the output.
+    /// Accepts an input as the output, and writes an existing output in place.
     pub(crate) replaces_inputs: bool,
 }
 
@@ -112,7 +112,8 @@ fn content<'data>(files: &'data [BundleInput], options: &BundleOptions) -> Resul
 pub fn bundle(files: &[BundleInput], options: &BundleOptions, moved: &mut dyn FnMut(u64)) -> Result<BundleSummary> {
     let (content, host) = content(files, options)?;
     // Tools that add sections replace the object; the others truncate it.
-    let set = FileSet::of_inputs(files.iter().map(|file| &file.input)).accepting_inputs(options.replaces_inputs);
+    let set = FileSet::of_inputs(files.iter().map(|file| &file.input));
+    let set = set.accepting_inputs(options.replaces_inputs).updating(options.replaces_inputs);
     let path = set.output(&options.output, OutputKind::Code)?;
     let output = if host.is_some() { Output::create(path)? } else { Output::update(path)? };
     match options.compression {

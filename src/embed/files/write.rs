@@ -60,10 +60,10 @@ pub fn embed(options: &EmbedOptions) -> Result<EmbedSummary, EmbedError> {
         texts.push((path, rust_module(&files, &options.object)?));
     }
 
-    let mut outputs = vec![Output::update(options.set.output(&options.output, OutputKind::Code)?)?];
+    let mut outputs = vec![Output::create(options.set.output(&options.output, OutputKind::Code)?)?];
     sink.write_to(&mut outputs[0])?;
     for (path, text) in texts {
-        let mut output = Output::update(options.set.output(path, OutputKind::Text)?)?;
+        let mut output = Output::create(options.set.output(path, OutputKind::Text)?)?;
         output.write_all(text.as_bytes()).map_err(Error::io(path, "write"))?;
         outputs.push(output);
     }

@@ -108,9 +108,17 @@ impl WrapOptions {
 
 /// Writes the object or the IR. The kernel copies the images from file to file; this reads only their headers.
 pub fn wrap(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
+    wrap_into(inputs(options).output(&options.output, OutputKind::Code)?, options)
+}
+
+/// Like [`wrap`], for a tool that truncates an existing output.
+pub(crate) fn wrap_updating(options: &WrapOptions) -> Result<WrapSummary, WrapError> {
+    wrap_into(inputs(options).updating(true).output(&options.output, OutputKind::Code)?, options)
+}
+
+fn inputs(options: &WrapOptions) -> FileSet {
     let images = options.images.iter().map(|image| image.path.as_path());
-    let set = FileSet::of_paths(images.chain(options.matching.as_deref()));
-    wrap_into(set.output(&options.output, OutputKind::Code)?, options)
+    FileSet::of_paths(images.chain(options.matching.as_deref()))
 }
 
 /// Like [`wrap`], into an output that is none of the inputs.

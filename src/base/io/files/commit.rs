@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 
+use super::destination::directory;
+use super::directory_locks::DirectoryLocks;
 use super::file_set::Replaced;
-use super::file_state::FileKey;
 use super::hold::{self, Hold};
 use super::journal::{Journal, JournalEntry};
 use super::output::{Output, OutputPlace, OutputTarget};
@@ -62,18 +63,10 @@ impl Output {
         }
     }
 
-    /// Prepares the restoration of a file that the output replaces.
-    fn undo(&self) -> Result<Undo> {
-        let undo = self.is_in_place().and_then(|in_place| Undo::of(&self.place.path, in_place));
-        undo.map_err(Error::io(&self.place.path, "replace"))
-    }
-
-    fn journal_entry(&self, undo: &Undo) -> JournalEntry {
+    fn journal_entry<'a>(&'a self, undo: &'a Undo) -> io::Result<JournalEntry<'a>> {
         let OutputTarget::File(file, _) = &self.target else { unreachable!("only files have names") };
-        let is_in_place = self.is_in_place().unwrap_or(true);
-        let new = if is_in_place { None } else { FileKey::of_file(file.file()) };
-        let new = new.map_or(JournalEntry::IN_PLACE.to_owned(), |key| key.to_text());
-        JournalEntry { path: self.place.path.clone(), backup: undo.backup().map(ToOwned::to_owned), new }
+        let is_in_place = self.is_in_place()?;
+        Ok(JournalEntry { path: &self.place.path, backup: undo.backup(), new: file.file(), is_in_place })
     }
 }
 
@@ -107,24 +100,61 @@ impl OutputPlace {
 }
 
 /// Completes several outputs: all of them, or none. If an output fails, files that were replaced before it are
-/// restored. Pipes come last, because bytes written to them cannot be taken back. Signals that end the program wait.
+/// restored. Pipes come last, because bytes written to them cannot be taken back. Signals that end the program wait, and
+/// so do other runs that write several files to one of the directories.
 pub fn commit_all<'a>(outputs: Vec<Output>, inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
     inputs.into_iter().try_for_each(Input::check_unchanged)?;
-    let _hold = Hold::begin();
     let (files, streams): (Vec<_>, Vec<_>) = outputs.into_iter().partition(Output::is_file);
-    let has_undo = files.len() + streams.len() > 1;
+    if files.len() + streams.len() == 1 {
+        let _hold = Hold::begin();
+        return files.into_iter().chain(streams).try_for_each(commit_one);
+    }
+    let _locks = DirectoryLocks::acquire(files.iter().map(|output| directory(&output.place.path)))?;
+    let _hold = Hold::begin();
     let mut undos = Vec::new();
-    if has_undo {
-        for output in &files {
-            undos.push(output.undo()?);
+    for output in &files {
+        undos.push(Undo::plan(&output.place.path).map_err(Error::io(&output.place.path, "replace"))?);
+    }
+    let journal = record(&files, &undos)?;
+    for (number, (output, undo)) in files.iter().zip(&mut undos).enumerate() {
+        let is_in_place = output.is_in_place();
+        let kept = is_in_place.and_then(|is_in_place| undo.keep(is_in_place));
+        let is_copy = kept.map_err(Error::io(&output.place.path, "replace"))?;
+        if let (Some(journal), true, Some(backup)) = (&journal, is_copy, undo.backup()) {
+            journal.add_copy(number, backup);
         }
     }
     // Takes milliseconds. During that time, none of the files has its name.
-    for output in &files {
-        output.sync_replacement()?;
+    files.iter().try_for_each(Output::sync_replacement)?;
+    let replaced = name_all(files, streams, undos)?;
+    if let Some(journal) = &journal {
+        journal.complete();
     }
-    let entries: Vec<_> = files.iter().zip(&undos).map(|(output, undo)| output.journal_entry(undo)).collect();
-    let journal = if entries.len() > 1 { Some(Journal::write(&entries)) } else { None };
+    // The old files go first: recovery finds them by the record.
+    drop(replaced);
+    drop(journal);
+    Ok(())
+}
+
+fn commit_one(output: Output) -> Result<()> {
+    output.sync_replacement()?;
+    output.finish()
+}
+
+/// Writes the record of a commit of several files.
+fn record(files: &[Output], undos: &[Undo]) -> Result<Option<Journal>> {
+    if files.len() < 2 {
+        return Ok(None);
+    }
+    let mut entries = Vec::new();
+    for (output, undo) in files.iter().zip(undos) {
+        entries.push(output.journal_entry(undo).map_err(Error::io(&output.place.path, "replace"))?);
+    }
+    Ok(Journal::write(&entries))
+}
+
+/// Gives outputs their names, and returns the files that they replaced. After an error, restores those.
+fn name_all(files: Vec<Output>, streams: Vec<Output>, undos: Vec<Undo>) -> Result<Vec<Undo>> {
     let mut remaining = undos.into_iter();
     let mut committed = Vec::new();
     for output in files.into_iter().chain(streams) {
@@ -132,15 +162,12 @@ pub fn commit_all<'a>(outputs: Vec<Output>, inputs: impl IntoIterator<Item = &'a
         if let Err(error) = output.finish() {
             // Each file is restored, even if another cannot be.
             let restored: Vec<Result<()>> = committed.into_iter().rev().map(Undo::restore).collect();
-            drop(journal);
-            return restored.into_iter().find(Result::is_err).unwrap_or(Err(error));
+            restored.into_iter().collect::<Result<()>>()?;
+            return Err(error);
         }
         committed.extend(undo);
     }
-    // While a file named in a record exists, the commit may be undone.
-    drop(committed);
-    drop(journal);
-    Ok(())
+    Ok(committed)
 }
 
 /// Reads the first bytes of a file.

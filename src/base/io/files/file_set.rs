@@ -32,6 +32,8 @@ pub enum OutputKind {
 #[derive(Debug, Clone, Default)]
 pub struct FileSet {
     accepts_inputs: bool,
+    /// Existing files get the bytes of [`super::Output::update`], and keep their owner and hard links.
+    updates: bool,
     replaces_binaries: bool,
     /// Refuses to replace a read-only file. Renaming a new file needs no permission to write to the old one.
     keeps_read_only: bool,
@@ -47,6 +49,13 @@ pub struct OutputPath {
     pub(super) kind: OutputKind,
     pub(super) replaced: Replaced,
     pub(super) files: FileSet,
+}
+
+impl OutputPath {
+    /// Returns whether an existing file gets the bytes.
+    pub(super) fn is_updated(&self) -> bool {
+        self.files.updates
+    }
 }
 
 /// File that an output may replace.
@@ -100,6 +109,12 @@ impl FileSet {
     /// Accepts inputs as outputs if `accepts` is set, to match tools that do so.
     pub(crate) fn accepting_inputs(self, accepts: bool) -> Self {
         FileSet { accepts_inputs: accepts, ..self }
+    }
+
+    /// Lets [`super::Output::update`] write existing files in place if `updates` is set, to match tools that truncate
+    /// their outputs.
+    pub(crate) fn updating(self, updates: bool) -> Self {
+        FileSet { updates, ..self }
     }
 
     /// Lets texts replace binary files if `replaces` is set.

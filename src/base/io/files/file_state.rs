@@ -129,11 +129,6 @@ impl FileKey {
             None
         }
     }
-
-    /// The identity as text, for comparison.
-    pub fn to_text(&self) -> String {
-        format!("{:?}", self.0)
-    }
 }
 
 /// Returns whether two paths lead to one file. Nothing is opened: opening a FIFO waits for another process.

@@ -7,6 +7,7 @@ mod created_directory;
 mod descriptor;
 mod destination;
 mod directory;
+mod directory_locks;
 mod existing;
 mod extended_attributes;
 mod file_set;

@@ -90,12 +90,12 @@ impl Output {
         in_directory(destination::directory(input)).or_else(|_| in_directory(&std::env::temp_dir()))
     }
 
-    /// Creates an output like [`Self::create`], but an existing file also keeps its owner and hard links. It must be
-    /// writable; its directory need not be. Only a file with several hard links, or of another owner, is written in
-    /// place, when the output is complete.
+    /// Creates an output like [`Self::create`], but in a set for tools that truncate their outputs, an existing file
+    /// also keeps its owner and hard links. It must be writable; its directory need not be. Only a file with several
+    /// hard links, or of another owner, is written in place, when the output is complete.
     pub fn update(path: OutputPath) -> Result<Output> {
         let Destination::File(file) = &path.destination else { return Self::create(path) };
-        if !file.is_file() {
+        if !path.is_updated() || !file.is_file() {
             return Self::create(path);
         }
         let existing = Existing::open(file).map_err(Error::io(&path.path, "write"))?;

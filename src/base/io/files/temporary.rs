@@ -19,6 +19,9 @@ use super::registry::{Registration, Registry};
 /// First characters of hidden names.
 const PREFIX: &str = ".fatbin-";
 
+/// First characters of the hidden names of files that outputs replace.
+pub const BACKUP_PREFIX: &str = ".fatbin-old-";
+
 /// Paths of the hidden files of this process, which signal handlers remove.
 pub static HIDDEN_FILES: Registry<CString> = Registry::new();
 
@@ -53,6 +56,7 @@ impl Temporary {
     pub fn create_named(directory: &Path) -> io::Result<Self> {
         let create = |path: &Path| File::options().read(true).write(true).create_new(true).open(path);
         let (file, name) = HiddenName::make(directory, create)?;
+        lock(&file);
         Ok(Temporary { file, directory: directory.to_owned(), name: Some(name), has_own_mode: false })
     }
 
@@ -139,7 +143,10 @@ impl Temporary {
         let Temporary { file, directory, name, .. } = self;
         match name {
             Some(name) => Ok(name),
-            None => Ok(HiddenName::make(&directory, |path| link(&file, path))?.1),
+            None => {
+                lock(&file);
+                Ok(HiddenName::make(&directory, |path| link(&file, path))?.1)
+            }
         }
     }
 
@@ -161,11 +168,14 @@ impl HiddenName {
         Ok((made, HiddenName { path, _registration }))
     }
 
-    /// Like [`HiddenName::make`], for a file that signal handlers do not remove.
-    pub fn make_lasting<T>(directory: &Path, make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, HiddenName)> {
-        let made = Builder::new().prefix(PREFIX).make_in(directory, make);
-        let (made, path) = made.map_err(without_temporary_path)?.into_parts();
-        Ok((made, HiddenName { path, _registration: None }))
+    /// Chooses an unused hidden name for a file that an output replaces. Signal handlers do not remove it.
+    pub fn of_backup(directory: &Path) -> io::Result<HiddenName> {
+        let made = Builder::new().prefix(BACKUP_PREFIX).make_in(directory, |path| match path.symlink_metadata() {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => Ok(()),
+        });
+        let ((), path) = made.map_err(without_temporary_path)?.into_parts();
+        Ok(HiddenName { path, _registration: None })
     }
 
     /// The hidden path.
@@ -197,6 +207,13 @@ impl HiddenName {
     fn swap(self, path: &Path, is_expected: impl Fn(&Path) -> bool) -> io::Result<bool> {
         if is_expected(path) { self.rename(path).map(|()| true) } else { Ok(false) }
     }
+}
+
+/// Locks a file that gets a hidden name, which shows that its process continues. Not every file system has locks.
+fn lock(file: &File) {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+    let _ = file;
 }
 
 /// Writes the names in a directory to the disk. Not every file system supports this.

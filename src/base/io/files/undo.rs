@@ -21,6 +21,8 @@ pub struct Undo {
 enum Before {
     /// No file.
     Nothing,
+    /// A file that has no other name yet.
+    Planned(HiddenName),
     /// A file that will be replaced, under another name.
     Linked(HiddenName),
     /// A copy of a file that will be written in place, or that cannot be linked.
@@ -30,27 +32,39 @@ enum Before {
 }
 
 impl Undo {
-    /// Keeps the file at `path` for [`Undo::restore`].
-    pub fn of(path: &Path, is_written_in_place: bool) -> io::Result<Self> {
-        let directory = directory(path);
+    /// Chooses a hidden name for the file at `path`. The record of the commit has the name before the file gets it.
+    pub fn plan(path: &Path) -> io::Result<Self> {
         let before = match std::fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Before::Nothing,
             Err(error) => return Err(error),
-            Ok(_) if is_written_in_place => copied(path, directory)?,
-            Ok(_) => match HiddenName::make_lasting(directory, |hidden| std::fs::hard_link(path, hidden)) {
-                Ok(((), name)) => Before::Linked(name),
-                Err(_) => copied(path, directory)?,
-            },
+            Ok(_) => Before::Planned(HiddenName::of_backup(directory(path))?),
         };
         Ok(Undo { path: path.to_owned(), before })
     }
 
-    /// Path of the previous file, if it has one.
+    /// Hidden name of the previous file, if there is such a file.
     pub fn backup(&self) -> Option<&Path> {
         match &self.before {
-            Before::Linked(name) | Before::Copied(name) => Some(name.path()),
+            Before::Planned(name) | Before::Linked(name) | Before::Copied(name) => Some(name.path()),
             Before::Nothing | Before::CopiedElsewhere(_) => None,
         }
+    }
+
+    /// Keeps the previous file for [`Undo::restore`]. Returns whether its hidden name is of a copy.
+    pub fn keep(&mut self, is_written_in_place: bool) -> io::Result<bool> {
+        let Before::Planned(name) = std::mem::replace(&mut self.before, Before::Nothing) else { return Ok(false) };
+        let is_linked = !is_written_in_place && std::fs::hard_link(&self.path, name.path()).is_ok();
+        let is_copied = !is_linked && copy_new(&self.path, name.path()).is_ok();
+        self.before = if is_linked {
+            Before::Linked(name)
+        } else if is_copied {
+            Before::Copied(name)
+        } else {
+            let mut copy = tempfile::tempfile()?;
+            io::copy(&mut File::open(&self.path)?, &mut copy)?;
+            Before::CopiedElsewhere(copy)
+        };
+        Ok(is_copied)
     }
 
     /// Restores the file, or its absence.
@@ -60,6 +74,7 @@ impl Undo {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 removed => removed,
             },
+            Before::Planned(_) => Ok(()),
             Before::Linked(name) => name.rename(&self.path),
             Before::Copied(name) => File::open(name.path()).and_then(|copy| copy_back(copy, &self.path)),
             Before::CopiedElsewhere(copy) => copy_back(copy, &self.path),
@@ -72,15 +87,6 @@ fn copy_back(mut copy: File, path: &Path) -> io::Result<()> {
     copy.rewind()?;
     let mut file = File::options().write(true).truncate(true).open(path)?;
     io::copy(&mut copy, &mut file).map(drop)
-}
-
-fn copied(path: &Path, directory: &Path) -> io::Result<Before> {
-    if let Ok((_, name)) = HiddenName::make_lasting(directory, |hidden| copy_new(path, hidden)) {
-        return Ok(Before::Copied(name));
-    }
-    let mut copy = tempfile::tempfile()?;
-    io::copy(&mut File::open(path)?, &mut copy)?;
-    Ok(Before::CopiedElsewhere(copy))
 }
 
 /// Copies a file, for its owner only.

@@ -136,7 +136,7 @@ fn create(path: &OsStr) -> Result<Output, ToolFailure> {
     if place == Path::new("") {
         return Err(failure());
     }
-    let place = FileSet::new().output(&place, OutputKind::Code);
+    let place = FileSet::new().updating(true).output(&place, OutputKind::Code);
     place.and_then(Output::update).map_err(|_| failure())
 }
 

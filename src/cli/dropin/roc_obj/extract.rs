@@ -162,7 +162,7 @@ impl Extraction {
 
     fn write(&mut self, input: &Input, offset: u64, size: u64, name: &str) -> FileResult<()> {
         let directory = self.output.as_deref().map_or(Path::new("."), Path::new);
-        let set = FileSet::new();
+        let set = FileSet::new().updating(true);
         let output = if directory == Path::new("-") {
             // Earlier text must precede the bytes.
             self.out.flush();

@@ -31,7 +31,7 @@ pub struct UnbundleOptions {
     pub rules: KindRules,
     /// Ignores data after the first bundle of a file that is not an archive, instead of failing.
     pub(crate) only_first: bool,
-    /// Accepts the input as an output.
+    /// Accepts the input as an output, and writes existing outputs in place.
     pub(crate) replaces_input: bool,
 }
 
@@ -65,7 +65,8 @@ pub fn unbundle(
 
 /// Creates the outputs of all targets.
 fn create_outputs(input: &Input, options: &UnbundleOptions, create: CreateOutput) -> error::Result<Vec<Output>> {
-    let set = FileSet::of_inputs([input]).accepting_inputs(options.replaces_input);
+    let set = FileSet::of_inputs([input]);
+    let set = set.accepting_inputs(options.replaces_input).updating(options.replaces_input);
     options.targets.iter().map(|target| create(set.output(&target.output, OutputKind::Code)?)).collect()
 }
 

@@ -1,205 +1,171 @@
 //! Records as files that their process has locked.
-//!
-//! A record names only files of its directory, because anybody may have put it there.
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs::File;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-
-use super::JournalEntry;
+use super::directory::{Directory, lock};
+use super::record::{self, Record, RecordedDirectory, RecordedFile};
+use super::state::{self, RecordedState};
+use super::{JournalEntry, Recovered};
+use crate::base::error::{Error, Result};
 use crate::base::io::files::destination::directory;
+use crate::base::io::files::directory_locks::DirectoryLocks;
 use crate::base::io::files::temporary::Temporary;
 
-/// Names of records. A directory has one for each process that is in a commit, and any that were left.
-const NAMES: [&str; 4] = [".fatbin-undo", ".fatbin-undo-2", ".fatbin-undo-3", ".fatbin-undo-4"];
+/// Name of a record. If a directory has one already, the next one has a number.
+pub const NAME: &str = ".fatbin-undo";
 
-/// First bytes of a record.
-const MAGIC: &[u8] = b"fatbin.undo/1\n";
+/// Maximum number of records in a directory.
+const MAX_RECORDS: u32 = 1000;
 
-/// Records of one commit, which are removed on drop.
+/// The record of a commit, whose links are removed on drop.
 #[derive(Debug)]
-pub struct Journal(Vec<(File, PathBuf)>);
+pub struct Journal {
+    record: File,
+    /// Place of the sum of each file's copy in the record.
+    sums: Vec<Range<u64>>,
+    links: Vec<PathBuf>,
+}
 
 impl Journal {
-    /// Writes a record in each directory where one can be written. Paths may spell one directory in several ways. Two
-    /// records of it would be recovered one by one, and only one of them knows that the outputs are complete.
-    pub fn write(entries: &[JournalEntry]) -> Journal {
-        let mut directories: BTreeMap<PathBuf, Vec<&JournalEntry>> = BTreeMap::new();
-        for entry in entries {
-            let named = directory(&entry.path);
-            let canonical = std::fs::canonicalize(named).unwrap_or_else(|_| named.to_owned());
-            directories.entry(canonical).or_default().push(entry);
+    /// Writes a record of a commit, with a link in each directory; `None` if one of them cannot have it.
+    pub fn write(entries: &[JournalEntry<'_>]) -> Option<Journal> {
+        let files = entries.iter().map(recorded).collect::<io::Result<Vec<_>>>().ok()?;
+        let (bytes, sums) = record::to_bytes(&files);
+        let record = Record { is_complete: false, files };
+        let mut directories = record.directories().into_iter();
+        let mut temporary = Temporary::create(&directories.next()?.path).ok()?;
+        temporary.file().set_permissions(Permissions::from_mode(0o600)).ok()?;
+        if !lock(temporary.file()) {
+            return None;
         }
-        let records = directories.iter().filter_map(|(directory, entries)| write_record(directory, entries).ok());
-        Journal(records.collect())
+        temporary.file_mut().write_all(&bytes).ok()?;
+        let mut links = RecordLinks(Vec::new());
+        for RecordedDirectory { path, .. } in record.directories() {
+            links.0.push(link(&temporary, path)?);
+        }
+        Some(Journal { record: temporary.into_file(), sums, links: std::mem::take(&mut links.0) })
+    }
+
+    /// Adds the sum of the copy of the old file of an entry. Without it, the copy is left where it is.
+    pub fn add_copy(&self, entry: usize, copy: &Path) {
+        if let Some(place) = self.sums.get(entry)
+            && let Ok(sum) = File::open(copy).and_then(|copy| state::sum(&copy))
+        {
+            let _ = record::write_sum(&self.record, place, sum);
+        }
+    }
+
+    /// Records that all outputs have their names.
+    pub fn complete(&self) {
+        let _ = record::write_complete(&self.record);
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        for (_, path) in &self.0 {
+        drop(RecordLinks(std::mem::take(&mut self.links)));
+    }
+}
+
+/// Links to a record, which are removed on drop.
+struct RecordLinks(Vec<PathBuf>);
+
+impl Drop for RecordLinks {
+    fn drop(&mut self) {
+        for path in &self.0 {
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-fn write_record(directory: &Path, entries: &[&JournalEntry]) -> io::Result<(File, PathBuf)> {
-    let mut record = Temporary::create(directory)?;
-    flock(record.file(), FlockOperation::NonBlockingLockExclusive)?;
-    let mut bytes = MAGIC.to_vec();
-    for entry in entries {
-        let backup = entry.backup.as_deref().and_then(Path::file_name).unwrap_or_default();
-        for field in [entry.path.file_name().unwrap_or_default(), backup, OsStr::new(&entry.new)] {
-            bytes.extend([field.as_bytes(), b"\0"].concat());
-        }
-    }
-    record.file_mut().write_all(&bytes)?;
-    for name in NAMES {
+fn recorded(entry: &JournalEntry<'_>) -> io::Result<RecordedFile> {
+    let named = directory(entry.path);
+    let metadata = std::fs::metadata(named)?;
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
+    let old = match std::fs::symlink_metadata(entry.path) {
+        Ok(metadata) => Some(RecordedState::of_metadata(&metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    Ok(RecordedFile {
+        directory: RecordedDirectory { path: named.canonicalize()?, id: (metadata.dev(), metadata.ino()) },
+        name: name(entry.path),
+        backup: entry.backup.map(name),
+        copy: None,
+        is_in_place: entry.is_in_place,
+        old,
+        new: RecordedState::of_file(entry.new)?,
+    })
+}
+
+/// Gives a record a name in a directory.
+fn link(record: &Temporary, directory: &Path) -> Option<PathBuf> {
+    for number in 1..=MAX_RECORDS {
+        let name = if number == 1 { NAME.to_owned() } else { format!("{NAME}-{number}") };
         let path = directory.join(name);
         match record.link_to(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            linked => return linked.map(|()| (record.into_file(), path)),
+            linked => return linked.ok().map(|()| path),
         }
     }
-    Err(io::ErrorKind::AlreadyExists.into())
+    None
 }
 
-/// Returns whether a directory has a record that no process has locked.
+/// Returns whether a directory has a record that a run of this user has left.
 pub fn has_unfinished(directory: &Path) -> bool {
-    NAMES.iter().any(|name| open(&directory.join(name)).is_ok_and(|file| lock(&file).is_ok()))
+    // Almost always there is none, and one call finds that.
+    if std::fs::symlink_metadata(directory.join(NAME)).is_err() {
+        return false;
+    }
+    let Ok(directory) = Directory::open(directory) else { return false };
+    let names = directory.hidden_names().unwrap_or_default();
+    names.iter().filter(|name| is_record_name(name)).any(|name| matches!(open(&directory, name), Opened::Left(..)))
 }
 
-/// Opens a record. Only a regular file is opened: opening anything else could wait for another process.
-fn open(path: &Path) -> io::Result<File> {
-    if std::fs::symlink_metadata(path)?.is_file() { File::open(path) } else { Err(io::ErrorKind::InvalidInput.into()) }
+/// Returns whether a hidden name is one of a record.
+pub fn is_record_name(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(NAME.as_bytes())
 }
 
-fn lock(file: &File) -> rustix::io::Result<()> {
-    flock(file, FlockOperation::NonBlockingLockExclusive)
+/// A file with the name of a record.
+pub enum Opened {
+    /// The record of a run that was killed, which is now locked.
+    Left(File, Record),
+    /// The record of a run that continues.
+    InUse(Record),
+    /// A file that is no record of this user and this directory.
+    Foreign(&'static str),
 }
 
-pub use recovery::recover;
-
-mod recovery {
-    use std::ffi::OsStr;
-    use std::fs::File;
-    use std::io::{self, Read};
-    use std::os::unix::ffi::OsStrExt;
-    use std::path::{Path, PathBuf};
-
-    use super::{JournalEntry, MAGIC, NAMES, lock, open};
-    use crate::base::error::{Error, Result};
-    use crate::base::io::files::file_state::FileKey;
-    use crate::base::io::files::journal::Recovered;
-
-    /// Maximum size of a record, in bytes.
-    const MAX_SIZE: u64 = 16 << 20;
-
-    /// A file in a record.
-    struct RecordedFile {
-        path: PathBuf,
-        backup: Option<PathBuf>,
-        new: String,
+/// Opens the record of a name. It counts only if this user has written it, in this directory: directories are unpacked,
+/// copied and shared.
+pub fn open(directory: &Directory, name: &OsString) -> Opened {
+    let Ok(file) = directory.open_file(name) else { return Opened::Foreign("is no file that can be opened") };
+    match file.metadata() {
+        Ok(metadata) if !directory.is_own(&metadata) => return Opened::Foreign("belongs to another user"),
+        Ok(metadata) if metadata.mode() & 0o022 == 0 => {}
+        _ => return Opened::Foreign("can be written by other users"),
     }
-
-    /// Restores the files of all unlocked records in a directory.
-    pub fn recover(directory: &Path) -> Result<Vec<Recovered>> {
-        let mut recovered = Vec::new();
-        for path in NAMES.map(|name| directory.join(name)) {
-            let Ok(file) = open(&path) else { continue };
-            lock(&file).map_err(|error| Error::io(&path, "lock")(error.into()))?;
-            let files = read(&file, directory).map_err(Error::io(&path, "read"))?;
-            remove_hidden(directory, &files);
-            recovered.extend(restore(files)?);
-            std::fs::remove_file(&path).map_err(Error::io(&path, "remove"))?;
+    let is_free = lock(&file);
+    match Record::read(&file) {
+        Ok(record) if !directory.id().is_ok_and(|id| record.directories().iter().any(|it| it.id == id)) => {
+            Opened::Foreign("is a record of another directory")
         }
-        Ok(recovered)
+        Ok(record) if is_free => Opened::Left(file, record),
+        Ok(record) => Opened::InUse(record),
+        Err(_) => Opened::Foreign("is not a record of outputs"),
     }
+}
 
-    fn read(file: &File, directory: &Path) -> io::Result<Vec<RecordedFile>> {
-        let mut bytes = Vec::new();
-        file.take(MAX_SIZE).read_to_end(&mut bytes)?;
-        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "not a record of outputs");
-        let fields = bytes.strip_prefix(MAGIC).and_then(|rest| rest.strip_suffix(b"\0")).ok_or_else(invalid)?;
-        let fields: Vec<&OsStr> = fields.split(|&byte| byte == 0).map(OsStr::from_bytes).collect();
-        let mut files = Vec::new();
-        for entry in fields.chunks(3) {
-            let [name, backup, new] = entry else { return Err(invalid()) };
-            let is_bare = |name: &OsStr| Path::new(name).file_name().is_some_and(|file| file == name);
-            let is_hidden = backup.as_bytes().starts_with(b".fatbin-");
-            let is_backup = backup.is_empty() || is_bare(backup) && is_hidden;
-            if !is_bare(name) || !is_backup {
-                return Err(invalid());
-            }
-            let backup = if backup.is_empty() { None } else { Some(directory.join(backup)) };
-            let new = new.to_str().ok_or_else(invalid)?.to_owned();
-            files.push(RecordedFile { path: directory.join(name), backup, new });
-        }
-        Ok(files)
-    }
-
-    /// Removes new files that have only a hidden name.
-    fn remove_hidden(directory: &Path, files: &[RecordedFile]) {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            let is_hidden = entry.file_name().as_bytes().starts_with(b".fatbin-");
-            let is_new = |path: &Path| {
-                let key = FileKey::of_path(path).map(|key| key.to_text());
-                key.is_some_and(|key| files.iter().any(|file| file.new == key))
-            };
-            if is_hidden && is_new(&entry.path()) {
-                let _ = std::fs::remove_file(entry.path());
-            }
-        }
-    }
-
-    /// Restores files, unless all outputs had their names: then some backups are gone, and the others are removed.
-    fn restore(files: Vec<RecordedFile>) -> Result<Vec<Recovered>> {
-        let has_backup = |file: &RecordedFile| file.backup.as_ref().is_none_or(|path| path.exists());
-        let is_complete = !files.iter().all(has_backup);
-        let mut recovered = Vec::new();
-        for file in files {
-            if is_complete {
-                file.backup.iter().for_each(|path| drop(std::fs::remove_file(path)));
-            } else {
-                let path = file.path.clone();
-                recovered.extend(file.restore().map_err(Error::io(&path, "restore"))?);
-            }
-        }
-        Ok(recovered)
-    }
-
-    impl RecordedFile {
-        fn restore(self) -> io::Result<Option<Recovered>> {
-            let RecordedFile { path, backup, new } = self;
-            let identity = |path: &Path| FileKey::of_path(path).map(|key| key.to_text());
-            let current = identity(&path);
-            let is_new = current.as_ref() == Some(&new);
-            match backup {
-                // The output did not have its name yet.
-                Some(backup) if current.is_some() && current == identity(&backup) => {
-                    std::fs::remove_file(backup).map(|()| None)
-                }
-                Some(backup) if new == JournalEntry::IN_PLACE && current.is_some() => {
-                    std::fs::copy(&backup, &path)?;
-                    std::fs::remove_file(backup)?;
-                    Ok(Some(Recovered::Restored(path)))
-                }
-                Some(backup) if is_new || current.is_none() => {
-                    std::fs::rename(backup, &path)?;
-                    Ok(Some(Recovered::Restored(path)))
-                }
-                None if is_new => {
-                    std::fs::remove_file(&path)?;
-                    Ok(Some(Recovered::Removed(path)))
-                }
-                None if current.is_none() => Ok(None),
-                _ => Ok(Some(Recovered::Newer(path))),
-            }
-        }
-    }
+/// Restores the files of all records that runs of this user have left in a directory, also those in other directories
+/// of these runs.
+pub fn recover(path: &Path) -> Result<Vec<Recovered>> {
+    let directory = Directory::open(path).map_err(Error::io(path, "open"))?;
+    let _locks = DirectoryLocks::acquire([path])?;
+    super::recovery::recover(&directory).map_err(Error::io(path, "restore files in"))
 }

@@ -8,7 +8,7 @@ fn create(path: &Path) -> Result<Output> {
 
 #[cfg(unix)]
 fn update(path: &Path) -> Result<Output> {
-    Output::update(FileSet::new().output(path, OutputKind::Code)?)
+    Output::update(FileSet::new().updating(true).output(path, OutputKind::Code)?)
 }
 
 fn names(directory: &Path) -> Vec<String> {

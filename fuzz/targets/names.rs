@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use fatbin::Image;
 use fatbin::internals::NamedImage;
@@ -60,7 +60,8 @@ fn check_template(template: &str, name: &str) {
     let nested = NestedImage { index: 0, image: &image, containers: Vec::new() };
     for is_member in [false, true] {
         let named = NamedImage { path: name, is_member, nested: &nested, codec: None };
-        let path: PathBuf = template.name(&named);
+        let name = template.name(&named);
+        let path = name.as_path();
         let below = path.components().all(|part| matches!(part, Component::Normal(_)));
         let is_literal = path.components().count() == 0;
         assert!(below || is_literal, "{path:?} leaves the output directory");

@@ -151,6 +151,7 @@ codes! {
     SameOutput => "E0210";
     Internal => "E0211";
     BinaryFile => "E0212";
+    SymbolicLink => "E0213";
     // Device images, and the objects that register them.
     EmptyImage => "E0301";
     NotADeviceImage => "E0302";

@@ -317,6 +317,12 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A symbolic link below a directory with files that an input names.
+    #[error("{}: is a symbolic link, which names from an input do not follow; replace it with its target", path.display())]
+    SymbolicLink {
+        /// The link.
+        path: PathBuf,
+    },
     /// An invalid `file://` address.
     #[error("{address}: {why}")]
     Address {
@@ -381,6 +387,7 @@ impl Coded for Error {
             Error::SameOutput { .. } => Code::SameOutput.into(),
             Error::ReplacesBinary { .. } => Code::BinaryFile.with(Remedy::ReplaceBinaries),
             Error::ReadOnly { .. } | Error::Busy { .. } => Code::SystemCall.into(),
+            Error::SymbolicLink { .. } => Code::SymbolicLink.into(),
             Error::Address { .. } => Code::FileAddress.into(),
             Error::UnreadableMember { .. } => Code::UnreadableMember.into(),
             Error::NotOpened { .. } => Code::NotOpened.into(),
@@ -402,6 +409,7 @@ impl Error {
             | Error::ReplacesBinary { path }
             | Error::ReadOnly { path }
             | Error::Busy { path }
+            | Error::SymbolicLink { path }
             | Error::Changed { path }
             | Error::UnreadableMember { path, .. }
             | Error::NotOpened { path, .. }

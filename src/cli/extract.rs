@@ -13,7 +13,7 @@ use super::problems::Problems;
 use super::progress::Progress;
 use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
-use crate::base::io::{FileSet, Output, OutputKind};
+use crate::base::io::{FileSet, Output, OutputKind, OutputName};
 use crate::cli::report::{ExtractedImage, Index};
 use crate::scan::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
 use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
@@ -135,7 +135,8 @@ fn scan_inputs(arguments: &ScanArguments, problems: &Problems) -> Result<(Vec<Sc
 }
 
 fn write_index(directory: &Path, set: &FileSet, index: &Index) -> crate::base::error::Result<()> {
-    Output::of_bytes(set.output_in(directory, INDEX, OutputKind::Text)?, index.json().as_bytes())
+    let place = set.output_in(directory, &OutputName::of(INDEX), OutputKind::Text)?;
+    Output::of_bytes(place, index.json().as_bytes())
 }
 
 /// Records what is extracted, and shows the progress.

@@ -13,7 +13,7 @@ use super::headings::SELECTION;
 use super::outputs::OutputArgument;
 use super::{Status, terminal};
 use crate::base::error::Error;
-use crate::base::io::{FileSet, Output, OutputKind};
+use crate::base::io::{FileSet, Output, OutputKind, OutputName};
 use crate::embed::llvm::Release;
 
 /// Text before the version in the output of clang's option `--version`.
@@ -93,7 +93,8 @@ fn record(directory: &Path, release: Option<Release>) -> Result<()> {
 
 /// Writes the record. A link of its name is replaced, not followed.
 fn write_text(directory: &Path, text: &str) -> crate::base::error::Result<()> {
-    let place = FileSet::new().output_in(directory, stand_in::RELEASE_FILE, OutputKind::Text)?;
+    let name = OutputName::of(stand_in::RELEASE_FILE);
+    let place = FileSet::new().output_in(directory, &name, OutputKind::Text)?;
     Output::of_bytes(place, text.as_bytes())
 }
 

@@ -12,7 +12,7 @@ use super::format::{Format, among};
 use super::headings::OUTPUT;
 use super::help::Pages;
 use super::outputs::{ForceArgument, OutputArgument};
-use crate::base::io::{Output, OutputKind};
+use crate::base::io::{Output, OutputKind, OutputName};
 
 /// Print the manual page, or write the pages of all commands
 ///
@@ -56,7 +56,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     let set = arguments.force.files([]);
     for ManualPage { file, text } in pages {
-        Output::of_bytes(set.output(&directory.join(file), OutputKind::Text)?, &text)?;
+        Output::of_bytes(set.output_in(directory, &OutputName::of(file), OutputKind::Text)?, &text)?;
     }
     Ok(Status::Yes)
 }

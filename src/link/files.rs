@@ -14,7 +14,7 @@ use super::response_files;
 use super::words::{Quoting, joined};
 use crate::base::content::Content;
 use crate::base::error::Error;
-use crate::base::io::{FileSet, Input, Output, OutputKind, ScratchDirectory, Sink};
+use crate::base::io::{FileSet, Input, Output, OutputKind, OutputName, ScratchDirectory, Sink};
 
 /// Files between the steps.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Files {
 
     /// Path for a file. A number is added to a name that is in use. Text in a device image does not form paths.
     pub fn path(&mut self, name: String) -> PathBuf {
-        let name = name.replace(['/', '\\', '\0'], "_");
+        let name = OutputName::of(name.replace('\\', "_")).to_string();
         let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
         let mut unused = name.clone();
         let mut number = self.names.get(&name).copied().unwrap_or_default();
@@ -66,24 +66,26 @@ impl Files {
         self.names.insert(name, number);
         match &self.scratch {
             Some(directory) => directory.file(unused),
-            None => unused.into(),
+            None => {
+                let path = PathBuf::from(unused);
+                // Programs write through a link.
+                if !self.is_dry_run && path.is_symlink() {
+                    let _ = std::fs::remove_file(&path);
+                }
+                path
+            }
         }
     }
 
-    /// Writes a file, except in a dry run.
+    /// Writes a file between the steps, except in a dry run.
     pub fn write<'a>(&self, path: &Path, sink: &Sink<'_>, inputs: impl IntoIterator<Item = &'a Input>) -> Result<()> {
         if self.is_dry_run {
             return Ok(());
         }
-        let name = path.file_name().unwrap_or_default();
         let inputs: Vec<&Input> = inputs.into_iter().collect();
-        let set = FileSet::of_inputs(inputs.iter().copied());
-        let place = match &self.scratch {
-            Some(directory) if path.starts_with(directory.path()) => {
-                set.output_in(directory.path(), name, OutputKind::Code)?
-            }
-            _ => set.output(path, OutputKind::Code)?,
-        };
+        let directory = self.scratch.as_ref().map_or(Path::new(""), ScratchDirectory::path);
+        let name = OutputName::of(path.file_name().unwrap_or_default());
+        let place = FileSet::of_inputs(inputs.iter().copied()).output_in(directory, &name, OutputKind::Code)?;
         let mut output = Output::create(place)?;
         // The files are short-lived, and often many and small.
         sink.write_without_reservation(&mut output)?;
@@ -113,7 +115,7 @@ impl Files {
         Ok(CommandLine { arguments, ..command })
     }
 
-    /// Writes a file with these contents. Parts of the contents are in inputs.
+    /// Writes a file between the steps with these contents. Parts of the contents are in inputs.
     pub fn write_content<'a, I: Iterator<Item = &'a Input>>(
         &self,
         path: &Path,

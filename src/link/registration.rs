@@ -13,7 +13,7 @@ use super::options::LinkOptions;
 use crate::base::bytes::View;
 use crate::base::content::Content;
 use crate::base::error::Error;
-use crate::base::io::{Access, Input, Sink};
+use crate::base::io::{Access, FileSet, Input, Output, OutputKind, Sink};
 use crate::embed::wrap::{FatBinarySymbols, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
 use crate::format::offload_binary::{self, OffloadBinaryImage, image_kind};
 use crate::format::{bundle, ccob, cuda_fatbin};
@@ -179,7 +179,15 @@ pub fn write_fat_binary(
         None => offload_binaries(kind, images, options)?,
     };
     let inputs = || images.iter().filter_map(input).chain(fat_binary.as_ref().and_then(FatBinary::input));
-    files.write_content(options.output(), &content, inputs)
+    if options.is_dry_run {
+        return Ok(());
+    }
+    let place = FileSet::of_inputs(inputs()).output(options.output(), OutputKind::Code)?;
+    let mut sink = Sink::new(inputs());
+    content.runs().for_each(|run| sink.push(run));
+    let mut output = Output::create(place)?;
+    sink.write_to(&mut output)?;
+    Ok(output.commit(inputs())?)
 }
 
 /// Rejects conflicting images: one sets a feature of the processor that another leaves open, and both serve one device.

@@ -21,7 +21,7 @@ const EVIL: &str = "\u{1b}[31mEVIL\u{1b}]0;t\u{7}\r\n\u{8}\u{7f}\u{9b}2J\u{202e}
 const MARKUP: &str = "hip-amdgcn-amd-amdhsa--gfx906<script>alert(1)<!--|`*_[x](@user";
 
 /// Returns whether a character must not leave the program.
-fn is_unsafe(c: char) -> bool {
+pub fn is_unsafe(c: char) -> bool {
     c.is_control() && c != '\n'
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
         || ('\u{e0000}'..='\u{e007f}').contains(&c)

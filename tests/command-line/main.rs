@@ -50,6 +50,8 @@ mod messages;
 mod metadata;
 mod metal;
 #[cfg(target_os = "linux")]
+mod names;
+#[cfg(target_os = "linux")]
 mod outputs;
 mod overview;
 mod oxart;

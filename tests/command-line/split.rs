@@ -1,6 +1,6 @@
 //! `fatbin split` and `fatbin join`: identities, damage, and what is left alone.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::Value;
 
@@ -203,4 +203,46 @@ fn an_archive_of_a_compressed_bundle_cannot_be_joined() {
     assert_eq!(sandbox.fatbin("extract --arch gfx90a -o out parts/.kpack").status, 0);
     crate::schema::check_document(&sandbox, "split", &index(&sandbox));
     fails(&sandbox, "is compressed; compressing its images again does not give the same bytes");
+}
+
+/// The index of another name states the same file, so following the name would succeed.
+#[test]
+fn joining_reads_no_part_outside_of_the_directory() {
+    let (sandbox, _) = sandbox();
+    sandbox.fatbin("split hip.o -o d/parts").ok();
+    let index: Value = serde_json::from_slice(&sandbox.read("d/parts/index.json")).unwrap();
+    std::fs::create_dir(sandbox.path("d/parts/sub")).unwrap();
+    for copy in ["host", "d/host", "d/parts/host", "d/parts/sub/host", "d/parts/\u{202e}host"] {
+        std::fs::copy(sandbox.path("d/parts/hip.o"), sandbox.path(copy)).unwrap();
+    }
+    for (target, link) in [("../host", "file"), ("..", "directory"), ("sub", "inside"), ("sub/host", "near")] {
+        symlink(target, sandbox.path("d/parts").join(link)).unwrap();
+    }
+    let absolute = sandbox.path("host").display().to_string();
+    let elsewhere = ["../host", "../../host", "sub/../host", "./host", "sub//host", "", ".", "..", &absolute];
+    let elsewhere = elsewhere.map(|name| (name, "is not the name of a file in the directory"));
+    let links = ["file", "directory/host", "inside/host", "near"].map(|name| (name, "is a symbolic link"));
+    for (name, message) in elsewhere.into_iter().chain(links).chain([("\u{202e}host", "has control characters")]) {
+        let mut changed = index.clone();
+        changed["host"]["file"] = name.into();
+        sandbox.file("d/parts/index.json", changed.to_string());
+        let run = sandbox.fatbin("join d/parts -o joined");
+        assert!(run.status == 2 && run.err.contains(message), "{name:?}: {}", run.err);
+        assert!(!sandbox.path("joined").exists(), "{name:?}");
+    }
+    let mut changed = index;
+    changed["host"]["file"] = "sub/host".into();
+    sandbox.file("d/parts/index.json", changed.to_string()).fatbin("join d/parts -o joined").ok();
+    assert_eq!(sandbox.read("joined"), sandbox.read("hip.o"));
+}
+
+#[test]
+fn a_name_that_no_index_states_is_refused_before_anything_is_written() {
+    let (sandbox, _) = sandbox();
+    std::fs::copy(sandbox.path("hip.o"), sandbox.path("\u{202e}o.pih")).unwrap();
+    let run = sandbox.fatbin("split \u{202e}o.pih -o parts");
+    let expected = "fatbin: \\u{202e}o.pih: \"\\u{202e}o.pih\" has control characters, or others that are not displayed; \
+                    rename the file\n";
+    assert_eq!((run.status, run.err.as_str()), (2, expected));
+    assert!(!sandbox.path("parts").exists());
 }

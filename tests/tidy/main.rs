@@ -4,6 +4,7 @@
 //! between modules; they cost the next reader. A test that fails here shows either a misplaced line or a misplaced boundary:
 //! find out which before changing the test.
 
+mod names;
 mod options;
 mod outputs;
 mod references;

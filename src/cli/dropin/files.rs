@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::diagnostics::cause;
 use crate::base::error::{Error, Result};
-use crate::base::io::{FileSet, Input, Output, OutputKind, STANDARD_INPUT};
+use crate::base::io::{FileSet, Input, Output, OutputKind, OutputName, STANDARD_INPUT};
 use crate::cli::access;
 
 /// Opens any file except a directory. Like LLVM's tools, it reads standard input once: a second `-` is empty.
@@ -19,18 +19,19 @@ pub fn open(path: &Path) -> Result<Input> {
     Input::open_any(path, access::get())
 }
 
-/// Creates an output file, even one named `-`. A device is written to. Anything else except a directory is replaced,
-/// including a link, as the tools do.
+/// Creates an output file that the user specified, even one named `-`. A device is written to. Anything else except a
+/// directory is replaced, including a link, as the tools do.
 pub fn create_file(set: &FileSet, path: &Path) -> Result<Output> {
     match (std::fs::metadata(path), path.file_name()) {
         (Err(error), None) => Err(Error::io(path, "create")(error)),
         (Ok(metadata), _) if !metadata.is_file() => Output::create(set.output(path, OutputKind::Code)?),
-        (_, name) => {
-            let directory = path.parent().unwrap_or(Path::new(""));
-            let place = set.output_in(directory, name.unwrap_or_default(), OutputKind::Code)?;
-            Output::create(place).map(Output::with_new_mode)
-        }
+        _ => Output::create(set.output_in_place_of_link(path, OutputKind::Code)?).map(Output::with_new_mode),
     }
+}
+
+/// Creates an output file with a name from an input. Anything of that name except a directory is replaced.
+pub fn create_named(set: &FileSet, directory: &Path, name: &OutputName) -> Result<Output> {
+    Output::create(set.output_in(directory, name, OutputKind::Code)?).map(Output::with_new_mode)
 }
 
 /// Message for an error. For an error of the operating system, it is the system's message alone.

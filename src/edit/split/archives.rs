@@ -21,7 +21,7 @@ use super::write::{PlannedSplit, SplitDirectory, file_name, written};
 use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::codec::is_compressed;
 use crate::base::content::Content;
-use crate::base::io::{Output, Sink};
+use crate::base::io::{Output, OutputName, Sink};
 use crate::base::range::{offset_from, range_at};
 use crate::edit::patch::{Patch, Patches};
 use crate::format::ImageKind;
@@ -43,7 +43,7 @@ struct Code<'a> {
 /// Writes an archive for each target ID, and the host file. Markers replace the bundles of the host file.
 pub fn split(
     scan: &Scan<InputSlice>,
-    directory: &mut SplitDirectory<'_>,
+    directory: &SplitDirectory<'_>,
     compression_level: Option<i32>,
 ) -> Result<PlannedSplit> {
     let input = scan.source().input();
@@ -51,12 +51,14 @@ pub fn split(
     let name = file_name(input)?;
     let registrations = registrations(scan.file(), view)?;
     let code = code(scan, &registrations)?;
-    let search_path = format!("{DIRECTORY}/{name}_{ARCH_PLACEHOLDER}.kpack");
-    let marker = KpackMarker { search_paths: vec![&search_path], kernel_name: &name }.to_bytes();
+    let kernel_name = name.to_string();
+    let template = format!("{name}_{ARCH_PLACEHOLDER}.kpack");
+    let search_path = format!("{DIRECTORY}/{template}");
+    let marker = KpackMarker { search_paths: vec![&search_path], kernel_name: &kernel_name }.to_bytes();
     let mut sink = Sink::new([input]);
     patches(&registrations, &marker)?.push_to(view, &mut sink);
     let (host, host_file) = directory.output(&name, &sink)?;
-    let original = IndexedFile::of(name.clone(), input)?;
+    let original = IndexedFile::of(name, input)?;
     let mut planned = PlannedSplit {
         outputs: vec![host],
         files: vec![written(directory.path, &host_file, Vec::new(), 0)],
@@ -65,36 +67,45 @@ pub fn split(
     let archs: BTreeSet<&str> = code.iter().map(|code| code.arch).collect();
     for arch in archs {
         let chosen = chosen(&code, arch);
-        let archive_name = search_path.replacen(ARCH_PLACEHOLDER, arch, 1);
-        let mut sink_to = |sink: &Sink<'_>| directory.output(&archive_name, sink);
-        let (output, file) = archive(scan, &chosen, arch, &name, compression_level, &mut sink_to)?;
+        let archive_name = OutputName::parse(&template.replacen(ARCH_PLACEHOLDER, arch, 1));
+        let archive_name = archive_name.map_err(SplitProblem::InvalidTarget)?.in_directory(DIRECTORY);
+        let content = ArchiveContent { chosen: &chosen, arch, kernel_name: &kernel_name, compression_level };
+        let (output, file) = content.write(scan, directory, &archive_name)?;
         planned.outputs.push(output);
         planned.files.push(written(directory.path, &file, vec![arch.to_owned()], chosen.len()));
-        let spans = spans(&chosen, arch, &name);
+        let spans = spans(&chosen, arch, &kernel_name);
         planned.index.parts.push(IndexedPart { file, archs: vec![arch.to_owned()], spans });
     }
     record_rest(&mut planned.index, &registrations, view, marker.len() as u64)?;
     Ok(planned)
 }
 
-/// Writes the archive of a target ID.
-fn archive(
-    scan: &Scan<InputSlice>,
-    chosen: &BTreeMap<u32, &Code<'_>>,
-    arch: &str,
-    name: &str,
+/// Contents of the archive of a target ID.
+struct ArchiveContent<'a> {
+    chosen: &'a BTreeMap<u32, &'a Code<'a>>,
+    arch: &'a str,
+    kernel_name: &'a str,
     compression_level: Option<i32>,
-    write: &mut dyn FnMut(&Sink<'_>) -> Result<(Output, IndexedFile)>,
-) -> Result<(Output, IndexedFile)> {
-    let images: Vec<Cow<'_, [u8]>> = chosen.values().map(|code| bytes(scan, code)).collect::<Result<_>>()?;
-    let keys: Vec<String> = chosen.keys().map(|index| entry_key(name, *index)).collect();
-    let members = keys.iter().zip(&images).map(|(key, image)| KpackMember { key, arch, image });
-    let members: Vec<KpackMember<'_, '_>> = members.collect();
-    let properties = KpackProperties { group_name: name, family: arch, arches: &[arch] };
-    let archive = kpack::write(&properties, &members, compression_level).map_err(SplitProblem::Compress)?;
-    let mut sink = Sink::new([scan.source().input()]).with_slices(images.iter().map(AsRef::as_ref));
-    archive.runs().for_each(|run| sink.push(run));
-    write(&sink)
+}
+
+impl ArchiveContent<'_> {
+    fn write(
+        &self,
+        scan: &Scan<InputSlice>,
+        directory: &SplitDirectory<'_>,
+        archive_name: &OutputName,
+    ) -> Result<(Output, IndexedFile)> {
+        let &ArchiveContent { chosen, arch, kernel_name, compression_level } = self;
+        let images: Vec<Cow<'_, [u8]>> = chosen.values().map(|code| bytes(scan, code)).collect::<Result<_>>()?;
+        let keys: Vec<String> = chosen.keys().map(|index| entry_key(kernel_name, *index)).collect();
+        let members = keys.iter().zip(&images).map(|(key, image)| KpackMember { key, arch, image });
+        let members: Vec<KpackMember<'_, '_>> = members.collect();
+        let properties = KpackProperties { group_name: kernel_name, family: arch, arches: &[arch] };
+        let archive = kpack::write(&properties, &members, compression_level).map_err(SplitProblem::Compress)?;
+        let mut sink = Sink::new([scan.source().input()]).with_slices(images.iter().map(AsRef::as_ref));
+        archive.runs().for_each(|run| sink.push(run));
+        directory.output(archive_name, &sink)
+    }
 }
 
 fn code<'a>(scan: &'a Scan<InputSlice>, registrations: &'a Registrations<'a>) -> Result<Vec<Code<'a>>> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::{Error, Malformed};
+use crate::base::io::InvalidName;
 
 /// Error of splitting and joining.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,12 @@ pub enum SplitProblem {
     /// A file name that the index cannot state.
     #[error("the file name is not UTF-8")]
     Name,
+    /// A file name that the index must not state.
+    #[error("{0}; rename the file")]
+    InvalidName(InvalidName),
+    /// Code for a target that no file name can have.
+    #[error("archive {0}")]
+    InvalidTarget(InvalidName),
     /// The directory has the parts of another file.
     #[error("has the parts of {file}; specify another directory")]
     OtherFile {
@@ -130,9 +137,10 @@ impl Coded for SplitProblem {
     fn class(&self) -> ErrorClass {
         match self {
             SplitProblem::Overlap => Code::InvalidField.into(),
-            SplitProblem::Name => Code::NotSplittable.into(),
+            SplitProblem::Name | SplitProblem::InvalidName(_) => Code::NotSplittable.into(),
             SplitProblem::NoWrappers
             | SplitProblem::HostFormat
+            | SplitProblem::InvalidTarget(_)
             | SplitProblem::WrapperTarget { .. }
             | SplitProblem::WrapperInUse { .. }
             | SplitProblem::Code { .. }

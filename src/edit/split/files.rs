@@ -24,7 +24,7 @@ const CONTAINERS: &str = "containers";
 
 /// Writes the host file and the parts. In the host file, zeros replace the containers. Nothing of a container stays: a
 /// table would still list the images that are gone.
-pub fn split(scan: &Scan<InputSlice>, directory: &mut SplitDirectory<'_>) -> Result<PlannedSplit> {
+pub fn split(scan: &Scan<InputSlice>, directory: &SplitDirectory<'_>) -> Result<PlannedSplit> {
     let input = scan.source().input();
     let view = scan.source().view();
     let name = file_name(input)?;

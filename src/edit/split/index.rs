@@ -13,14 +13,13 @@
 //! have the `key` and the `arch` of a code object instead. `bytes` are spans that no part has. An index without
 //! `not_joinable` covers each difference between the host file and the original.
 
-use std::path::{Component, Path};
-
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Result;
 use super::error::SplitProblem;
 use crate::base::bytes::hexadecimal;
-use crate::base::io::Input;
+use crate::base::io::{Input, OutputName};
 use crate::base::json::to_pretty_json;
 use crate::edit::hash_file;
 
@@ -35,7 +34,8 @@ pub struct Index {
     schema: String,
     pub format: IndexFormat,
     /// Name of the original file.
-    pub file: String,
+    #[serde(serialize_with = "write_name", deserialize_with = "read_name")]
+    pub file: OutputName,
     /// Size of the original file.
     pub size: u64,
     /// SHA-256 of the original file.
@@ -65,7 +65,8 @@ pub enum IndexFormat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexedFile {
     /// Path relative to the directory of the index.
-    pub file: String,
+    #[serde(serialize_with = "write_name", deserialize_with = "read_path")]
+    pub file: OutputName,
     pub size: u64,
     pub sha256: String,
 }
@@ -112,19 +113,12 @@ impl Index {
         Index { schema, format, file, size, sha256, mode: None, host, parts, bytes, not_joinable: None }
     }
 
-    /// Parses an index, and checks that it names files in its own directory only.
+    /// Parses an index.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let invalid = |why: String| SplitProblem::Index(why);
         let index: Index = serde_json::from_slice(text).map_err(|error| invalid(error.to_string()))?;
         if index.schema != SCHEMA {
             return Err(invalid(format!("schema {:?}, expected {SCHEMA:?}", index.schema)).into());
-        }
-        let files = index.parts.iter().map(|part| &part.file).chain([&index.host]);
-        for IndexedFile { file, .. } in files {
-            let mut components = Path::new(file).components();
-            if file.is_empty() || !components.all(|component| matches!(component, Component::Normal(_))) {
-                return Err(invalid(format!("{file:?} is not the name of a file in the directory")).into());
-            }
         }
         Ok(index)
     }
@@ -137,7 +131,7 @@ impl Index {
 
 impl IndexedFile {
     /// Creates the record of an input under a name.
-    pub fn of(file: String, input: &Input) -> Result<Self> {
+    pub fn of(file: OutputName, input: &Input) -> Result<Self> {
         Ok(IndexedFile { file, size: input.size(), sha256: hexadecimal(&hash_file(input)?) })
     }
 
@@ -171,22 +165,40 @@ impl IndexedBytes {
     }
 }
 
+fn write_name<S: Serializer>(name: &OutputName, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(name)
+}
+
+fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OutputName, D::Error> {
+    OutputName::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+fn read_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OutputName, D::Error> {
+    OutputName::parse_path(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn rejects_names_outside_of_the_directory_and_other_schemas() {
-        let file = |name: &str| IndexedFile { file: name.to_owned(), size: 0, sha256: String::new() };
-        let index = |name: &str| Index::new(IndexFormat::Files, file("x"), file(name)).to_text();
+        let file = |name: &str| IndexedFile { file: OutputName::of(name), size: 0, sha256: String::new() };
+        let text = Index::new(IndexFormat::Files, file("original"), file("host")).to_text();
+        let part = |name: &str| text.replace("\"host\",", &format!("{name:?},"));
+        let original = |name: &str| text.replace("\"original\"", &format!("{name:?}"));
         for name in ["x.so", ".kpack/x.kpack", "a..b"] {
-            assert!(Index::parse(index(name).as_bytes()).is_ok(), "{name}");
+            let index = Index::parse(part(name).as_bytes()).unwrap();
+            assert_eq!(index.host.file.to_string(), name);
         }
         for name in ["", "..", "../x", "/etc/passwd", "a/../../b", "./x"] {
-            let error = Index::parse(index(name).as_bytes()).unwrap_err().to_string();
-            assert!(error.ends_with("is not the name of a file in the directory"), "{error}");
+            for text in [part(name), original(name)] {
+                let error = Index::parse(text.as_bytes()).unwrap_err().to_string();
+                assert!(error.contains(&format!("{name:?} is not the name of a file in the directory at")), "{error}");
+            }
         }
-        let other = index("x").replace(SCHEMA, "fatbin.split/2");
+        assert!(Index::parse(original("a/b").as_bytes()).is_err() && Index::parse(original("b").as_bytes()).is_ok());
+        let other = text.replace(SCHEMA, "fatbin.split/2");
         assert!(Index::parse(other.as_bytes()).unwrap_err().to_string().contains("expected \"fatbin.split/1\""));
         assert!(Index::parse(b"{}").is_err() && Index::parse(b"").is_err());
     }

@@ -19,8 +19,8 @@ use crate::base::range::Cursor;
 use crate::edit::patch::{Patch, Patches};
 use crate::format::kpack::{KpackArchive, Scheme};
 
-/// Writes the original of the split file in `directory` to `path`, or to a file of its name in the directory `path`. Each part must match the index. The result must match it too,
-/// before it gets its name.
+/// Writes the original of the split file in `directory` to `path`, or to a file of its name in the directory `path`.
+/// Each part must match the index. The result must match it too, before it gets its name.
 pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> {
     let index_path = directory.join(INDEX_NAME);
     let index = Input::open_file(index_path.clone(), options.access)?;
@@ -29,7 +29,7 @@ pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> 
         return Err(SplitError::from(SplitProblem::NotJoinable(why.clone())).in_file(&index_path));
     }
     let open = |file: &IndexedFile| {
-        let path = directory.join(&file.file);
+        let path = file.file.existing_in(directory)?;
         let input = Input::open_file(path.clone(), options.access)?.with_limits(options.limits);
         file.verify(&input).map(|()| input).map_err(|error| error.in_file(&path))
     };
@@ -43,11 +43,16 @@ pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> 
     patches.push_to(host.view(), &mut sink);
     let set = FileSet::of_inputs(inputs());
     set.add_input(&index_path);
-    let path = if path.is_dir() { path.join(&index.file) } else { path.to_owned() };
-    let mut output = Output::create(set.output(&path, OutputKind::Code)?)?;
+    let place = if path.is_dir() {
+        set.output_in(path, &index.file, OutputKind::Code)?
+    } else {
+        set.output(path, OutputKind::Code)?
+    };
+    let mut output = Output::create(place)?;
     sink.write_to(&mut output)?;
     let original = IndexedFile { file: index.file.clone(), size: index.size, sha256: index.sha256.clone() };
-    original.verify(&output.written(options.access)?).map_err(|error| error.in_file(&path))?;
+    let written = output.written(options.access)?;
+    original.verify(&written).map_err(|error| error.in_file(written.path()))?;
     if let Some(mode) = index.mode {
         output.set_new_mode(mode)?;
     }

@@ -102,13 +102,13 @@ pub fn split(input: Input, directory: &Path, format: SplitFormat, options: Split
         return Ok(if is_split { SplitOutcome::AlreadySplit } else { SplitOutcome::NoDeviceCode });
     }
     let set = FileSet::of_inputs([scan.source().input()]);
-    let mut place = SplitDirectory { path: directory, set, access: options.access, created: Vec::new() };
+    let place = SplitDirectory { path: directory, set, access: options.access };
     let planned = match format {
-        SplitFormat::Files => files::split(&scan, &mut place),
+        SplitFormat::Files => files::split(&scan, &place),
         SplitFormat::Kpack { .. } if has_wrapper(WrapperKind::HipSplitByKpack) => {
             return Ok(SplitOutcome::AlreadySplit);
         }
-        SplitFormat::Kpack { compression_level } => archives::split(&scan, &mut place, compression_level),
+        SplitFormat::Kpack { compression_level } => archives::split(&scan, &place, compression_level),
     };
     let planned = planned.map_err(|error| error.in_file(&path))?;
     let files = write::commit(planned, &place, scan.source().input());

@@ -2,28 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::SplitProblem;
 use super::index::{INDEX_NAME, Index, IndexedFile};
 use super::mode::mode;
 use super::{Result, SplitFile, join};
-use crate::base::io::{Access, CreatedDirectories, FileSet, Input, Output, OutputKind, Sink, commit_all};
+use crate::base::io::{Access, FileSet, Input, Output, OutputKind, OutputName, Sink, commit_all};
 
 /// Directory that the files are written to.
 pub struct SplitDirectory<'a> {
     pub path: &'a Path,
     pub set: FileSet,
     pub access: Access,
-    /// Directories that did not exist, innermost first.
-    pub created: Vec<CreatedDirectories>,
-}
-
-/// The innermost directory is removed first.
-impl Drop for SplitDirectory<'_> {
-    fn drop(&mut self) {
-        while self.created.pop().is_some() {}
-    }
 }
 
 /// Files that are complete and have no names yet.
@@ -34,31 +25,29 @@ pub struct PlannedSplit {
 }
 
 /// Returns the name of the file in the index and in the directory.
-pub fn file_name(input: &Input) -> Result<String> {
+pub fn file_name(input: &Input) -> Result<OutputName> {
     let name = input.path().file_name().and_then(|name| name.to_str());
-    Ok(name.ok_or(SplitProblem::Name)?.to_owned())
+    Ok(OutputName::parse(name.ok_or(SplitProblem::Name)?).map_err(SplitProblem::InvalidName)?)
 }
 
 impl SplitDirectory<'_> {
     /// Writes an output in the directory, without its name, and returns its record in the index as `name`.
-    pub fn output(&mut self, name: &str, sink: &Sink<'_>) -> Result<(Output, IndexedFile)> {
-        let path = self.path.join(name);
-        let parent = path.parent().unwrap_or(self.path);
-        self.created.push(CreatedDirectories::create(parent)?);
-        let place = self.set.output_in(parent, path.file_name().unwrap_or_default(), OutputKind::Code)?;
-        let mut output = Output::create(place)?;
+    pub fn output(&self, name: &OutputName, sink: &Sink<'_>) -> Result<(Output, IndexedFile)> {
+        self.set.create_directory(self.path)?;
+        let mut output = Output::create(self.set.output_in(self.path, name, OutputKind::Code)?)?;
         sink.write_to(&mut output)?;
-        let file = IndexedFile::of(name.to_owned(), &output.written(self.access)?)?;
+        let file = IndexedFile::of(name.clone(), &output.written(self.access)?)?;
         Ok((output, file))
     }
 }
 
 /// Returns a file name that begins with `name` and ends with `extension`, with a processor between them.
-pub fn part_name(name: &str, arch: &str, extension: &str, taken: &mut BTreeSet<String>) -> String {
+pub fn part_name(name: &OutputName, arch: &str, extension: &str, taken: &mut BTreeSet<OutputName>) -> OutputName {
     let arch: String =
         arch.chars().map(|c| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' }).collect();
     let numbered = (2_u64..).map(|number| format!("{name}.{arch}-{number}.{extension}"));
-    let mut names = std::iter::once(format!("{name}.{arch}.{extension}")).chain(numbered);
+    let names = std::iter::once(format!("{name}.{arch}.{extension}")).chain(numbered);
+    let mut names = names.map(OutputName::of);
     names.find(|part| taken.insert(part.clone())).expect("there are more numbers than names")
 }
 
@@ -73,7 +62,8 @@ pub fn commit(planned: PlannedSplit, directory: &SplitDirectory<'_>, input: &Inp
         join::check(&index, host, parts)?;
     }
     drop(written);
-    let mut output = Output::create(directory.set.output_in(directory.path, INDEX_NAME, OutputKind::Code)?)?;
+    let index_name = OutputName::of(INDEX_NAME);
+    let mut output = Output::create(directory.set.output_in(directory.path, &index_name, OutputKind::Code)?)?;
     output.write(index.to_text().as_bytes())?;
     outputs.push(output);
     // A host file without its device code is useless without the parts, so it gets its name last.
@@ -86,11 +76,11 @@ pub fn commit(planned: PlannedSplit, directory: &SplitDirectory<'_>, input: &Inp
 }
 
 /// Returns an error if the directory has the index of another file.
-fn check_index(directory: &Path, file: &str) -> Result<()> {
+fn check_index(directory: &Path, file: &OutputName) -> Result<()> {
     let Ok(text) = fs::read(directory.join(INDEX_NAME)) else { return Ok(()) };
     match Index::parse(&text) {
-        Ok(index) if index.file == file => Ok(()),
-        Ok(index) => Err(SplitProblem::OtherFile { file: index.file }),
+        Ok(index) if index.file == *file => Ok(()),
+        Ok(index) => Err(SplitProblem::OtherFile { file: index.file.to_string() }),
         Err(_) => Err(SplitProblem::OtherFile { file: INDEX_NAME.to_owned() }),
     }
     .map_err(|problem| super::SplitError::from(problem).in_file(directory))
@@ -98,5 +88,5 @@ fn check_index(directory: &Path, file: &str) -> Result<()> {
 
 /// Returns the record of a file for reports.
 pub fn written(directory: &Path, file: &IndexedFile, archs: Vec<String>, images: usize) -> SplitFile {
-    SplitFile { path: PathBuf::from(directory).join(&file.file), size: file.size, archs, images }
+    SplitFile { path: directory.join(file.file.as_path()), size: file.size, archs, images }
 }

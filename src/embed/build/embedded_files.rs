@@ -6,7 +6,7 @@ use super::environment::{Directives, Environment};
 use super::error::BuildError;
 use super::fail;
 use super::library::write_library;
-use crate::base::io::{Access, FileSet, Input, Output, OutputKind, Sink};
+use crate::base::io::{Access, FileSet, Input, Output, OutputKind, OutputName, Sink};
 use crate::embed::files::{EmbeddedFile, Name, ObjectOptions, plan, rust_module};
 use crate::host;
 
@@ -81,15 +81,17 @@ impl EmbeddedFiles {
         let plan = plan(&files, &options).map_err(BuildError::Embed)?;
         let mut sink = Sink::new(&inputs);
         host::emit(&plan.object, host, &mut sink)?;
-        let object = directory.join(format!("{name}.o"));
+        let object_file = OutputName::of(format!("{name}.o"));
+        let object = directory.join(object_file.as_path());
         let set = FileSet::of_inputs(&inputs);
-        let mut output = Output::create(set.output(&object, OutputKind::Code)?)?;
+        let mut output = Output::create(set.output_in(directory, &object_file, OutputKind::Code)?)?;
         sink.write_to(&mut output)?;
         output.commit(&inputs)?;
-        write_library(&object, host, &environment.library_path(&library))?;
+        write_library(&object, host, directory, &environment.library_file(&library))?;
 
         let module = rust_module(&files, &options).map_err(BuildError::Embed)?;
-        Output::of_bytes(set.output(&directory.join(format!("{name}.rs")), OutputKind::Text)?, module.as_bytes())?;
+        let module_file = OutputName::of(format!("{name}.rs"));
+        Output::of_bytes(set.output_in(directory, &module_file, OutputKind::Text)?, module.as_bytes())?;
         Ok(directives)
     }
 }

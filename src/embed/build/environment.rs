@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::BuildError;
+use crate::base::io::OutputName;
 use crate::host::{Host, ObjectFormat};
 
 /// Variables that cargo sets.
@@ -46,13 +47,12 @@ impl Environment {
         Ok(format!("{}-{name}", self.package))
     }
 
-    /// Returns the path of a library.
-    pub fn library_path(&self, name: &str) -> PathBuf {
-        let file = match self.host.format() {
+    /// Returns the file name of a library.
+    pub fn library_file(&self, name: &str) -> OutputName {
+        OutputName::of(match self.host.format() {
             ObjectFormat::Coff if self.host.has_microsoft_names() => format!("{name}.lib"),
             ObjectFormat::Elf | ObjectFormat::Coff | ObjectFormat::MachO => format!("lib{name}.a"),
-        };
-        self.out_directory.join(file)
+        })
     }
 }
 
@@ -136,10 +136,10 @@ mod tests {
 
     #[test]
     fn libraries_have_the_names_that_rustc_looks_for() {
-        let path = |target| environment(target).library_path("saxpy-kernels").display().to_string().replace('\\', "/");
-        assert_eq!(path("x86_64-unknown-linux-gnu"), "/out/libsaxpy-kernels.a");
-        assert_eq!(path("x86_64-pc-windows-gnu"), "/out/libsaxpy-kernels.a");
-        assert_eq!(path("x86_64-pc-windows-msvc"), "/out/saxpy-kernels.lib");
+        let file = |target| environment(target).library_file("saxpy-kernels").to_string();
+        assert_eq!(file("x86_64-unknown-linux-gnu"), "libsaxpy-kernels.a");
+        assert_eq!(file("x86_64-pc-windows-gnu"), "libsaxpy-kernels.a");
+        assert_eq!(file("x86_64-pc-windows-msvc"), "saxpy-kernels.lib");
         for name in ["", "a=b", "a b", "a\nb", "../a"] {
             let error = environment("x86_64-unknown-linux-gnu").library_name(name).unwrap_err();
             assert!(error.to_string().ends_with(": invalid library name; use letters, digits, - and _"));

@@ -4,17 +4,19 @@ use std::path::Path;
 
 use crate::base::archive::{self, LibraryFormat};
 use crate::base::error::{Error, Result};
-use crate::base::io::{Access, FileSet, Input, Output, OutputKind, Sink};
+use crate::base::io::{Access, FileSet, Input, Output, OutputKind, OutputName, Sink};
 use crate::host::{Host, ObjectFormat};
 
-/// Writes the library at `path` with the object that was written to a file.
-pub fn write_library(object: &Path, host: Host, path: &Path) -> Result<()> {
+/// Writes a library in a directory, with the object that was written to a file.
+pub fn write_library(object: &Path, host: Host, directory: &Path, library: &OutputName) -> Result<()> {
     let input = Input::open_file(object.to_owned(), Access::read())?;
     let name = object.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut sink = Sink::new([&input]);
     let members = [(name, input.view().data())].into_iter();
-    archive::write_as(format(host), members, &mut sink).map_err(Error::io(path, "write"))?;
-    let mut output = Output::create(FileSet::of_inputs([&input]).output(path, OutputKind::Code)?)?;
+    let path = directory.join(library.as_path());
+    archive::write_as(format(host), members, &mut sink).map_err(Error::io(&path, "write"))?;
+    let place = FileSet::of_inputs([&input]).output_in(directory, library, OutputKind::Code)?;
+    let mut output = Output::create(place)?;
     sink.write_to(&mut output)?;
     output.commit([&input])
 }

@@ -103,7 +103,7 @@ impl RegisteredImages {
             keep_entries: true,
             ..WrapOptions::new(self.kind, self.images.clone(), object.clone())
         })?;
-        write_library(&object, environment.host, &environment.library_path(&library))?;
+        write_library(&object, environment.host, directory, &environment.library_file(&library))?;
         Ok(directives)
     }
 }
@@ -167,6 +167,6 @@ mod tests {
         let text = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         images.images[0].path = text.into();
         assert!(message(&images).starts_with(text), "{}", message(&images));
-        assert!(!environment.library_path("package-kernels").exists());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::mem;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
@@ -13,7 +13,7 @@ use super::error::ExtractError;
 use super::job::{ExtractJob, by_file};
 use super::{ExtractObserver, ExtractOptions, ExtractedFile};
 use crate::base::error::{Error, Result};
-use crate::base::io::{CreatedDirectories, FileSet, Output, OutputKind};
+use crate::base::io::{FileSet, Output, OutputKind, OutputName};
 use crate::base::parallel::{map_parallel, threads};
 use crate::scan::images::stream_memory::StreamMemory;
 use crate::scan::{InputSlice, Scan};
@@ -21,13 +21,13 @@ use crate::scan::{InputSlice, Scan};
 /// Writes every image to a separate file below `directory`.
 pub fn write_files(
     jobs: &[ExtractJob<'_>],
-    names: &[PathBuf],
+    names: &[OutputName],
     (directory, set): (&Path, &FileSet),
     options: &ExtractOptions,
     observer: &mut dyn ExtractObserver,
     refused: &mut Vec<ExtractError>,
 ) -> Result<(), ExtractError> {
-    let _created = CreatedDirectories::create(directory)?;
+    set.create_directory(directory)?;
     let mut start = 0;
     for jobs in by_file(jobs) {
         let names = &names[start..start + jobs.len()];
@@ -48,7 +48,7 @@ struct FileWriter<'a> {
     scan: &'a Scan<InputSlice>,
     jobs: &'a [ExtractJob<'a>],
     /// Outputs of the jobs, below the directory.
-    names: &'a [PathBuf],
+    names: &'a [OutputName],
     directory: &'a Path,
     set: &'a FileSet,
     options: &'a ExtractOptions,
@@ -86,7 +86,7 @@ impl FileWriter<'_> {
         map_parallel(&batches, workers, write, &mut |outcome: BatchOutcome| {
             for image in outcome.written {
                 let job = &self.jobs[image.job];
-                let name = &self.names[image.job];
+                let name = self.names[image.job].as_path();
                 let size = image.size;
                 let sha256 = image.sha256;
                 observer.image(&ExtractedFile { scanned: job.scanned, nested: &job.found.nested, name, size, sha256 });
@@ -124,13 +124,8 @@ impl FileWriter<'_> {
         outcome
     }
 
-    fn write_one(&self, name: &Path, bytes: &[u8]) -> Result<()> {
-        let path = self.directory.join(name);
-        let parent = path.parent().unwrap_or(self.directory);
-        let is_below = parent != self.directory;
-        let _created = if is_below { Some(CreatedDirectories::create(parent)?) } else { None };
-        let file = path.file_name().unwrap_or(name.as_os_str());
-        let output = Output::create(self.set.output_in(parent, file, OutputKind::Code)?)?;
+    fn write_one(&self, name: &OutputName, bytes: &[u8]) -> Result<()> {
+        let output = Output::create(self.set.output_in(self.directory, name, OutputKind::Code)?)?;
         output.commit_bytes(self.scan.source().input(), bytes)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::ExtractError;
 use super::job::{ExtractJob, by_file};
@@ -10,7 +10,7 @@ use super::names::library_name;
 use super::{ExtractObserver, ExtractOptions};
 use crate::base::archive;
 use crate::base::error::{Error, Result};
-use crate::base::io::{CreatedDirectories, FileSet, Input, Output, OutputKind, Sink};
+use crate::base::io::{FileSet, Input, Output, OutputKind, OutputName, Sink};
 use crate::scan::InputSlice;
 
 /// Bytes of a member: a part of a file, or bytes that were decompressed from one.
@@ -48,13 +48,13 @@ impl MemberBytes {
 /// Writes the libraries in name order, each with its images in file order.
 pub fn write_libraries(
     jobs: &[ExtractJob<'_>],
-    names: &[PathBuf],
+    names: &[OutputName],
     (directory, set): (&Path, &FileSet),
     options: &ExtractOptions,
     observer: &mut dyn ExtractObserver,
     refused: &mut Vec<ExtractError>,
 ) -> Result<(), ExtractError> {
-    let _created = CreatedDirectories::create(directory)?;
+    set.create_directory(directory)?;
     for (name, members) in &collect_members(jobs, names, options, refused) {
         write_library((directory, set), name, members)?;
         observer.library(name);
@@ -65,7 +65,7 @@ pub fn write_libraries(
 /// Returns the members of each library. A library is written in one go, so the files of all members stay open.
 fn collect_members(
     jobs: &[ExtractJob<'_>],
-    names: &[PathBuf],
+    names: &[OutputName],
     options: &ExtractOptions,
     refused: &mut Vec<ExtractError>,
 ) -> BTreeMap<String, Vec<Member>> {
@@ -85,7 +85,7 @@ fn collect_members(
         for (job, name) in jobs.iter().zip(names) {
             match job.read(&reader, options) {
                 Ok(bytes) => {
-                    let member = (name.display().to_string(), MemberBytes::new(scan.source(), &bytes));
+                    let member = (name.to_string(), MemberBytes::new(scan.source(), &bytes));
                     libraries.entry(library_name(job.found.nested.image)).or_default().push(member);
                 }
                 Err(malformed) => refused.push(malformed.in_file(Path::new(&scan.file().path)).into()),
@@ -101,7 +101,7 @@ fn write_library((directory, set): (&Path, &FileSet), name: &str, members: &[Mem
     let path = directory.join(name);
     let named = members.iter().map(|(name, bytes)| (name.clone(), bytes.bytes()));
     archive::write(named, &mut sink).map_err(Error::io(&path, "write"))?;
-    let mut output = Output::create(set.output_in(directory, name, OutputKind::Code)?)?;
+    let mut output = Output::create(set.output_in(directory, &OutputName::of(name), OutputKind::Code)?)?;
     sink.write_to(&mut output)?;
     output.commit(inputs())
 }

@@ -1,10 +1,11 @@
 //! Templates of file names: `--name '{file}.{number}.{arch}.{extension}'`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::sanitize::{name_part, path_component};
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec::Codec;
+use crate::base::io::OutputName;
 use crate::base::spelling::Suggestions;
 use crate::scan::inventory::NestedImage;
 
@@ -137,7 +138,7 @@ impl NameTemplate {
     /// Path of an image below the output directory. A field without a value is left out, with the text between it and
     /// the previous field.
     #[doc(hidden)]
-    pub fn name(&self, image: &NamedImage<'_>) -> PathBuf {
+    pub fn name(&self, image: &NamedImage<'_>) -> OutputName {
         let mut name = String::new();
         let mut is_empty = true;
         for (index, (text, field)) in self.fields.iter().enumerate() {
@@ -149,9 +150,7 @@ impl NameTemplate {
             name += &value.map(|value| name_part(&value)).unwrap_or_default();
         }
         name += &self.end;
-        let parts = name.split('/').filter(|part| !part.is_empty());
-        let path: PathBuf = parts.map(path_component).collect();
-        if path.as_os_str().is_empty() { PathBuf::from("_") } else { path }
+        OutputName::of_path(name.split('/').filter(|part| !part.is_empty()).map(path_component))
     }
 }
 
@@ -181,8 +180,7 @@ mod tests {
     fn name(template: &str, path: &str, image: &Image) -> String {
         let nested = NestedImage { index: 3, image, containers: Vec::new() };
         let named = NamedImage { path, is_member: path.contains('!'), nested: &nested, codec: None };
-        let name = NameTemplate::parse(template).unwrap().name(&named);
-        name.to_str().unwrap().to_owned()
+        NameTemplate::parse(template).unwrap().name(&named).to_string()
     }
 
     #[test]
@@ -207,7 +205,7 @@ mod tests {
             ("{{{number}}}", "a.so", &empty, "{3}"),
         ];
         for (template, path, image, expected) in cases {
-            assert_eq!(name(template, path, image).replace('\\', "/"), expected, "{template}");
+            assert_eq!(name(template, path, image), expected, "{template}");
         }
     }
 

@@ -1,15 +1,14 @@
 //! Names of output files: stable, descriptive, and safe for any metadata in the input.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
 use super::ExtractOptions;
 use super::error::ExtractError;
 use super::job::ExtractJob;
 use super::name_template::{NameTemplate, NamedImage};
 use super::sanitize::name_part;
+use crate::base::io::OutputName;
 use crate::scan::inventory::Image;
 use crate::target::OffloadKind;
+use std::collections::HashMap;
 
 /// `<kind>-<triple>-<arch>.a`, the name of the library for images like this one.
 pub fn library_name(image: &Image) -> String {
@@ -23,7 +22,7 @@ pub fn file_names(
     jobs: &[ExtractJob<'_>],
     options: &ExtractOptions,
     template: Option<&NameTemplate>,
-) -> Result<Vec<PathBuf>, ExtractError> {
+) -> Result<Vec<OutputName>, ExtractError> {
     let mut names = UsedNames::default();
     if let Some(index) = options.index {
         names.0.insert(index.to_owned(), "the index".to_owned());
@@ -53,18 +52,20 @@ impl UsedNames {
         template: &NameTemplate,
         numbers: bool,
         image: &NamedImage<'_>,
-    ) -> Result<PathBuf, ExtractError> {
+    ) -> Result<OutputName, ExtractError> {
         let name = template.name(image);
         match self.insert(&name, image) {
             None => Ok(name),
             Some(_) if numbers => Ok(self.numbered(&name, image)),
-            Some(one) => Err(ExtractError::SameName { path: name, one, other: image.description() }),
+            Some(one) => {
+                Err(ExtractError::SameName { path: name.as_path().to_owned(), one, other: image.description() })
+            }
         }
     }
 
     /// Reserves a name for an image, or returns the description of the image that has it.
-    fn insert(&mut self, name: &Path, image: &NamedImage<'_>) -> Option<String> {
-        let key = name.to_string_lossy().to_ascii_lowercase();
+    fn insert(&mut self, name: &OutputName, image: &NamedImage<'_>) -> Option<String> {
+        let key = name.to_string().to_ascii_lowercase();
         if let Some(other) = self.0.get(&key) {
             return Some(other.clone());
         }
@@ -73,8 +74,8 @@ impl UsedNames {
     }
 
     /// Reserves the first free name among `name~2`, `name~3` and so on.
-    fn numbered(&mut self, name: &Path, image: &NamedImage<'_>) -> PathBuf {
-        let mut variants = (2..).map(|number| PathBuf::from(format!("{}~{number}", name.display())));
+    fn numbered(&mut self, name: &OutputName, image: &NamedImage<'_>) -> OutputName {
+        let mut variants = (2..).map(|number| name.with_end(&format!("~{number}")));
         variants.find(|name| self.insert(name, image).is_none()).expect("the variants never end")
     }
 }
@@ -88,7 +89,7 @@ mod tests {
         template: Option<&NameTemplate>,
         used: &[&str],
         images: &[(&str, usize, &Image)],
-    ) -> Result<Vec<PathBuf>, ExtractError> {
+    ) -> Result<Vec<OutputName>, ExtractError> {
         let mut names = UsedNames::default();
         names.0.extend(used.iter().map(|name| (name.to_string(), "the index".to_owned())));
         let mut name = |&(path, index, image): &(&str, usize, &Image)| {
@@ -111,7 +112,7 @@ mod tests {
         let three = Image { arch: Some("gfx90a".to_owned()), ..Image::default() };
         let images = [("a/lib.so", 0, &two), ("b/lib.so", 0, &three), ("lib.so", 0, &one), ("x/lib.so", 0, &two)];
         let expected = ["lib.so.0-GFX90A.bin", "lib.so.0-gfx90a.bin~2", "lib.so.0.bin", "lib.so.0-GFX90A.bin~3"];
-        assert_eq!(names(None, &[], &images).unwrap(), expected.map(PathBuf::from));
+        assert_eq!(names(None, &[], &images).unwrap(), expected.map(OutputName::of));
     }
 
     #[test]

@@ -2,16 +2,18 @@
 //! file.
 //!
 //! `Output` takes its path only from a [`FileSet`], so an output that is not compared with the inputs does not compile.
+//! A name that comes from an input is an [`OutputName`], which is no path: only [`FileSet::output_in`] takes it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::created_directory::CreatedDirectories;
 use super::destination::{self, Destination};
 use super::file_state::{FileKey, FileState};
+use super::output_name::OutputName;
 use super::{Input, STANDARD_INPUT, journal};
 use crate::base::error::{Error, Result};
 use crate::base::io::FileUri;
@@ -81,6 +83,7 @@ struct KnownFiles {
     written: BTreeSet<FileKey>,
     /// Canonical paths of directories.
     directories: BTreeMap<PathBuf, PathBuf>,
+    created: CreatedDirectories,
 }
 
 impl FileSet {
@@ -148,16 +151,24 @@ impl FileSet {
         Ok(OutputPath { path: path.to_owned(), destination, kind, replaced, files: self.clone() })
     }
 
-    /// Adds an output with the file name `name` in `directory`, and never elsewhere: a symbolic link of that name is
-    /// replaced.
-    pub(crate) fn output_in(&self, directory: &Path, name: impl AsRef<OsStr>, kind: OutputKind) -> Result<OutputPath> {
-        let name = name.as_ref();
-        debug_assert!(Path::new(name).file_name().is_some_and(|file| file == name), "{name:?} is not a bare name");
-        let path = directory.join(name);
-        self.admit(&path, &path, kind)?;
-        let replaced = Replaced::Any;
-        let destination = Destination::File(path.clone());
-        Ok(OutputPath { path, destination, kind, replaced, files: self.clone() })
+    /// Adds an output at a path that the user specified, like tools that replace a symbolic link of its name.
+    pub(crate) fn output_in_place_of_link(&self, path: &Path, kind: OutputKind) -> Result<OutputPath> {
+        self.admit(path, path, kind)?;
+        let destination = Destination::File(path.to_owned());
+        Ok(OutputPath { path: path.to_owned(), destination, kind, replaced: Replaced::Any, files: self.clone() })
+    }
+
+    /// Adds an output with a name from an input, below a directory that the user specified. Directories in the name are
+    /// created. A symbolic link of the file's own name is replaced; one in place of a directory is an error.
+    pub(crate) fn output_in(&self, directory: &Path, name: &OutputName, kind: OutputKind) -> Result<OutputPath> {
+        lock(&self.known).created.create_below(directory, name)?;
+        self.output_in_place_of_link(&directory.join(name.as_path()), kind)
+    }
+
+    /// Creates a directory that the user specified, with its parents. When the set is dropped, the directories that it
+    /// created and that have no outputs are removed.
+    pub(crate) fn create_directory(&self, directory: &Path) -> Result<()> {
+        lock(&self.known).created.create(directory)
     }
 
     /// Adds an input that is replaced by an output made from it, if it is still the same file at the end.

@@ -4,11 +4,30 @@
 //! that another process truncates raises SIGBUS on the next access; that is an error like any other, with a line and
 //! exit status 2. The handlers use only calls that are safe in a handler (`man 7 signal-safety`).
 
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The program has installed handlers.
+static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+
 /// Installs the handlers, for the program: a library must not. If the parent process has a signal ignored, as `nohup`
 /// does, it stays ignored.
 pub fn install() {
+    IS_INSTALLED.store(true, Ordering::Relaxed);
     #[cfg(unix)]
     unix::install();
+}
+
+/// Installs the handlers of further signals before the first output is written. Most runs write none, and each handler
+/// costs a system call.
+pub fn prepare_for_outputs() {
+    static PREPARED: Once = Once::new();
+    if IS_INSTALLED.load(Ordering::Relaxed) {
+        PREPARED.call_once(|| {
+            #[cfg(unix)]
+            unix::install_all();
+        });
+    }
 }
 
 #[cfg(unix)]
@@ -24,20 +43,19 @@ mod unix {
     use crate::base::io::files::scratch::SCRATCH_DIRECTORIES;
     use crate::base::io::files::temporary::HIDDEN_FILES;
 
-    /// Signals that end a program by default, except SIGKILL, which no program can handle, and those that report a
-    /// fault of the program itself.
-    const ENDING: &[c_int] = &[
-        libc::SIGHUP,
-        libc::SIGINT,
+    /// Signals of users and the system that end a program.
+    const USUAL: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGXFSZ];
+
+    /// The other signals that end a program by default, except SIGKILL, which no program can handle, and those that
+    /// report a fault of the program itself.
+    const FURTHER: &[c_int] = &[
         libc::SIGQUIT,
         libc::SIGTRAP,
         libc::SIGABRT,
         libc::SIGUSR1,
         libc::SIGUSR2,
         libc::SIGALRM,
-        libc::SIGTERM,
         libc::SIGXCPU,
-        libc::SIGXFSZ,
         libc::SIGVTALRM,
         libc::SIGPROF,
         libc::SIGSYS,
@@ -49,13 +67,13 @@ mod unix {
         libc::SIGPWR,
     ];
 
-    /// Returns [`ENDING`] and the signals for applications.
+    /// Returns [`USUAL`], [`FURTHER`] and the signals for applications.
     fn ending() -> impl Iterator<Item = c_int> {
         #[cfg(target_os = "linux")]
         let for_applications = libc::SIGRTMIN()..=libc::SIGRTMAX();
         #[cfg(not(target_os = "linux"))]
         let for_applications = [];
-        ENDING.iter().copied().chain(for_applications)
+        USUAL.into_iter().chain(FURTHER.iter().copied()).chain(for_applications)
     }
 
     /// Exit status of an error.
@@ -70,16 +88,26 @@ mod unix {
     pub fn install() {
         // As in a Rust `main`: writing to a closed pipe is an error. SAFETY: the action is valid.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-        for signal in ending() {
-            if current(signal).is_some_and(|action| action.sa_sigaction != libc::SIG_IGN) {
-                set(signal, &action(end as *const () as usize, 0));
-            }
-        }
-        #[cfg(target_os = "linux")]
-        ignore_signals_of_the_c_library();
+        handle(USUAL);
         if let Some(previous) = current(SIGBUS) {
             let _ = PREVIOUS.set(previous);
             set(SIGBUS, &action(truncated as *const () as usize, libc::SA_SIGINFO));
+        }
+    }
+
+    pub fn install_all() {
+        handle(ending());
+        #[cfg(target_os = "linux")]
+        ignore_signals_of_the_c_library();
+    }
+
+    /// Lets signals end the program after its commits, unless they are ignored.
+    fn handle(signals: impl IntoIterator<Item = c_int>) {
+        let action = action(end as *const () as usize, 0);
+        for signal in signals {
+            if current(signal).is_some_and(|action| action.sa_sigaction != libc::SIG_IGN) {
+                set(signal, &action);
+            }
         }
     }
 

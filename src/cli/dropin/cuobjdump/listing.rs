@@ -11,9 +11,9 @@ use super::options::TOOL;
 use super::request::{Action, Dump, Patterns, Request};
 use super::{cubins, names};
 use crate::base::bytes::View;
-use crate::base::io::{FileSet, Output, OutputKind};
+use crate::base::io::{FileSet, Output, OutputKind, OutputName};
 use crate::cli::dropin::diagnostics::{TextOutput, write_messages};
-use crate::cli::dropin::llvm_options::{bytes, os_string};
+use crate::cli::dropin::llvm_options::bytes;
 use crate::cli::dropin::nvidia_options::ToolFailure;
 use crate::format::cuda_fatbin::{FatbinEntry, image_of_entry, kind, read_grouped};
 use crate::format::{DeviceImage, GroupCache};
@@ -42,7 +42,7 @@ pub struct Listing<'a> {
     /// True if the file has containers or is a cubin.
     pub has_device_code: bool,
     /// Names of written files.
-    written: BTreeSet<Vec<u8>>,
+    written: BTreeSet<OutputName>,
 }
 
 /// A cubin and its origin.
@@ -221,7 +221,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    fn cubin_name(&self, cubin: &Cubin<'_>) -> Vec<u8> {
+    fn cubin_name(&self, cubin: &Cubin<'_>) -> OutputName {
         self.image_name(cubin.identifier, self.elf, cubin.is_entry, &cubin.arch, "cubin")
     }
 
@@ -232,7 +232,7 @@ impl<'a> Listing<'a> {
         is_entry: bool,
         arch: &str,
         extension: &str,
-    ) -> Vec<u8> {
+    ) -> OutputName {
         let source = identifier.unwrap_or_else(|| bytes(self.path.as_os_str()));
         let number = (identifier.is_none() && is_entry).then_some(number);
         names::image(&names::stem(source), number, arch, extension)
@@ -266,7 +266,7 @@ impl<'a> Listing<'a> {
         for (function, section) in code_sections(cubin.view).map_err(|_| self.invalid_elf())? {
             self.text += 1;
             let name = names::code_section(source, &function, self.text, &cubin.arch);
-            let line = format!("SASS text section {} : {}\n", self.text, String::from_utf8_lossy(&name));
+            let line = format!("SASS text section {} : {name}\n", self.text);
             match patterns {
                 None => self.out.push(&line),
                 Some(patterns) if patterns.contain(&name) => {
@@ -300,27 +300,25 @@ impl<'a> Listing<'a> {
     }
 
     /// Writes a file in the working directory.
-    fn write(&mut self, slice: &InputSlice, name: &[u8], contents: &[u8]) -> Result<(), ToolFailure> {
-        let shown = String::from_utf8_lossy(name).into_owned();
-        if !self.written.insert(name.to_vec()) {
-            let message = format!("File '{shown}' holds the last of several images of this name; use fatbin extract");
+    fn write(&mut self, slice: &InputSlice, name: &OutputName, contents: &[u8]) -> Result<(), ToolFailure> {
+        if !self.written.insert(name.clone()) {
+            let message = format!("File '{name}' holds the last of several images of this name; use fatbin extract");
             write_messages(&TOOL.warning(&message));
         }
-        let file = os_string(name.to_vec());
-        if Path::new(&file).is_dir() {
-            return Err(TOOL.fatal(format!("File '{shown}' could not be opened")));
+        if name.as_path().symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            return Err(TOOL.fatal(format!("File '{name}' could not be opened")));
         }
-        let output = FileSet::new().output_in(Path::new("."), &file, OutputKind::Code).and_then(Output::create);
+        let output = FileSet::new().output_in(Path::new("."), name, OutputKind::Code).and_then(Output::create);
         let written = output.and_then(|output| output.commit_bytes(slice.input(), contents));
         written.map_err(|error| TOOL.fatal(error.to_string()))
     }
 }
 
-fn is_wanted(patterns: &Option<Patterns>, name: &[u8]) -> bool {
+fn is_wanted(patterns: &Option<Patterns>, name: &OutputName) -> bool {
     patterns.as_ref().is_some_and(|patterns| patterns.contain(name))
 }
 
 /// Line for a file in a list. `rest` follows its name.
-fn list_line(title: &str, number: usize, name: &[u8], rest: &str) -> String {
-    format!("{title}{number:>5}: {}{rest}\n", String::from_utf8_lossy(name))
+fn list_line(title: &str, number: usize, name: &OutputName, rest: &str) -> String {
+    format!("{title}{number:>5}: {name}{rest}\n")
 }

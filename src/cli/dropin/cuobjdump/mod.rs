@@ -18,7 +18,8 @@
 //! - A warning reports that two images have one name. The tool overwrites the first file silently.
 //! - An empty identifier is ignored. The tool ends with an internal error.
 //! - Files are written completely or not at all, and never through symbolic links. Names come from the file.
-//! - Control characters in names and in PTX on standard output are escaped. They may be commands to a terminal.
+//! - Control characters in PTX on standard output are escaped. They may be commands to a terminal. In names they become
+//!   `_`, as do separators and characters that are not displayed.
 //! - The number of textures is not counted. The tool ends with an internal error for cubins that have some.
 //! - `--version` names this program. It is not NVIDIA's.
 

@@ -1,5 +1,7 @@
 //! Names of the files that cuobjdump lists and extracts.
 
+use crate::base::io::OutputName;
+
 /// Source of code sections of containers without an identifier.
 const NO_SOURCE: &[u8] = b"x";
 
@@ -22,13 +24,13 @@ pub fn stem(path: &[u8]) -> Vec<u8> {
 }
 
 /// Name of an image: `STEM.NUMBER.ARCH.EXTENSION`. An image with an identifier has no number.
-pub fn image(stem: &[u8], number: Option<usize>, arch: &str, extension: &str) -> Vec<u8> {
+pub fn image(stem: &[u8], number: Option<usize>, arch: &str, extension: &str) -> OutputName {
     let number = number.map(|number| format!(".{number}")).unwrap_or_default();
-    [stem, format!("{number}.{arch}.{extension}").as_bytes()].concat()
+    OutputName::of_bytes(&[stem, format!("{number}.{arch}.{extension}").as_bytes()].concat())
 }
 
 /// Name of a code section. `source` is the identifier of the container, or the path of a cubin without one.
-pub fn code_section(source: Option<&[u8]>, function: &str, number: usize, arch: &str) -> Vec<u8> {
+pub fn code_section(source: Option<&[u8]>, function: &str, number: usize, arch: &str) -> OutputName {
     let source = source.unwrap_or(NO_SOURCE);
     let function = function.as_bytes();
     let end = format!(".{arch}{CODE_EXTENSION}");
@@ -42,7 +44,7 @@ pub fn code_section(source: Option<&[u8]>, function: &str, number: usize, arch: 
     if !name.is_empty() {
         name.push(b'-');
     }
-    [&name[..], &function, end.as_bytes()].concat()
+    OutputName::of_bytes(&[&name[..], &function, end.as_bytes()].concat())
 }
 
 #[cfg(test)]
@@ -69,26 +71,26 @@ mod tests {
 
     #[test]
     fn images_have_a_number_unless_they_have_an_identifier() {
-        assert_eq!(image(b"lib", Some(3), "sm_90a", "cubin"), b"lib.3.sm_90a.cubin");
-        assert_eq!(image(b"foo", None, "sm_90", "ptx"), b"foo.sm_90.ptx");
+        assert_eq!(image(b"lib", Some(3), "sm_90a", "cubin").to_string(), "lib.3.sm_90a.cubin");
+        assert_eq!(image(b"foo", None, "sm_90", "ptx").to_string(), "foo.sm_90.ptx");
     }
 
     /// Names that cuobjdump 13.5 prints for functions of 60 to 299 bytes.
     #[test]
     fn long_names_of_functions_are_shortened() {
-        assert_eq!(code_section(None, "k", 1, "sm_75"), b"x-k.sm_75.elf.bin");
-        assert_eq!(code_section(Some(b"src/.cu"), "k", 1, "sm_75"), b"k.sm_75.elf.bin");
-        assert_eq!(code_section(Some(b"src/foo.cu"), "k", 1, "sm_75"), b"foo-k.sm_75.elf.bin");
-        assert_eq!(code_section(None, &"k".repeat(239), 1, "sm_75").len(), 255);
-        assert_eq!(code_section(None, &"k".repeat(240), 7, "sm_75"), b"x-kkkkkkkk-7.sm_75.elf.bin");
-        assert_eq!(code_section(None, &"k".repeat(238), 1, "sm_100").len(), 255);
-        assert_eq!(code_section(None, &"k".repeat(239), 2, "sm_100"), b"x-kkkkkkkk-2.sm_100.elf.bin");
-        assert_eq!(code_section(None, &"k".repeat(238), 2, "sm_103a"), b"x-kkkkkkkk-2.sm_103a.elf.bin");
+        assert_eq!(code_section(None, "k", 1, "sm_75").to_string(), "x-k.sm_75.elf.bin");
+        assert_eq!(code_section(Some(b"src/.cu"), "k", 1, "sm_75").to_string(), "k.sm_75.elf.bin");
+        assert_eq!(code_section(Some(b"src/foo.cu"), "k", 1, "sm_75").to_string(), "foo-k.sm_75.elf.bin");
+        assert_eq!(code_section(None, &"k".repeat(239), 1, "sm_75").to_string().len(), 255);
+        assert_eq!(code_section(None, &"k".repeat(240), 7, "sm_75").to_string(), "x-kkkkkkkk-7.sm_75.elf.bin");
+        assert_eq!(code_section(None, &"k".repeat(238), 1, "sm_100").to_string().len(), 255);
+        assert_eq!(code_section(None, &"k".repeat(239), 2, "sm_100").to_string(), "x-kkkkkkkk-2.sm_100.elf.bin");
+        assert_eq!(code_section(None, &"k".repeat(238), 2, "sm_103a").to_string(), "x-kkkkkkkk-2.sm_103a.elf.bin");
         let long = code_section(Some(b"abcdefghij.cu"), &"k".repeat(228), 2, "sm_75");
-        assert_eq!(long, b"abcdefgh-kkkkkkkk-2.sm_75.elf.bin");
+        assert_eq!(long.to_string(), "abcdefgh-kkkkkkkk-2.sm_75.elf.bin");
         assert_eq!(
-            code_section(Some(b"/tmp/h/c/a.cubin"), &"k".repeat(225), 1, "sm_75"),
-            b"c-kkkkkkkk-1.sm_75.elf.bin"
+            code_section(Some(b"/tmp/h/c/a.cubin"), &"k".repeat(225), 1, "sm_75").to_string(),
+            "c-kkkkkkkk-1.sm_75.elf.bin"
         );
     }
 }

@@ -1,6 +1,7 @@
 //! Requests: the work that a command line specifies.
 
 use super::options::TOOL;
+use crate::base::io::OutputName;
 use crate::cli::dropin::nvidia_options::{ParsedLine, ToolFailure};
 
 /// Pattern that every name contains.
@@ -60,7 +61,8 @@ pub struct Patterns(Vec<Vec<u8>>);
 
 impl Patterns {
     /// Returns whether a name contains one of the patterns.
-    pub fn contain(&self, name: &[u8]) -> bool {
+    pub fn contain(&self, name: &OutputName) -> bool {
+        let name = name.as_path().as_os_str().as_encoded_bytes();
         let is_in = |pattern: &Vec<u8>| pattern == ALL || name.windows(pattern.len()).any(|part| part == pattern);
         self.0.iter().any(is_in)
     }
@@ -150,7 +152,7 @@ mod tests {
         for (list, is_in) in
             [(&["all"][..], true), (&["sm_9"], true), (&["x", "9"], true), (&["ALL"], false), (&[], false)]
         {
-            assert_eq!(patterns(list).contain(b"a.1.sm_90.cubin"), is_in, "{list:?}");
+            assert_eq!(patterns(list).contain(&OutputName::of("a.1.sm_90.cubin")), is_in, "{list:?}");
         }
     }
 

@@ -12,9 +12,9 @@ use super::{Result, create, stem};
 use crate::base::archive;
 use crate::base::bytes::{MAX_NESTING, ObjectBytes, View};
 use crate::base::error::{Cause, Error, Malformed};
-use crate::base::io::{FileSet, Output, Sink};
+use crate::base::io::{FileSet, Output, OutputName, Sink};
 use crate::cli::dropin::diagnostics::{Diagnostics, print};
-use crate::cli::dropin::files::{create_file, open, system_message};
+use crate::cli::dropin::files::{create_file, create_named, open, system_message};
 use crate::embed::llvm::Release;
 use crate::format::bitcode::embedded::OFFLOADING;
 use crate::format::offload_binary::{MAGIC, OffloadBinary, OffloadBinaryEntry, Version, image_kind_name};
@@ -105,7 +105,7 @@ impl Extraction<'_> {
         if !extracts_all || !found.entry.image.starts_with(&MAGIC) {
             let name = self.generated_name(*index, found.entry);
             *index += 1;
-            write(found, create(Path::new(&name)))?;
+            write(found, create_named(&FileSet::new(), Path::new(""), &name))?;
             if extracts_all {
                 print(&format!("Extracted: {name}\n"), 0);
             }
@@ -168,15 +168,16 @@ impl Extraction<'_> {
     }
 
     /// File name `<stem>-<triple>-<arch>.<index>.<kind>`. Since LLVM 23, an entry without an architecture has no
-    /// `-<arch>`. The binary may be untrusted, so separators in its text are replaced.
-    fn generated_name(&self, index: usize, entry: &OffloadBinaryEntry<'_>) -> String {
+    /// `-<arch>`. The binary may be untrusted, so its text does not form paths.
+    fn generated_name(&self, index: usize, entry: &OffloadBinaryEntry<'_>) -> OutputName {
         let input = self.input.file_name().unwrap_or_default().to_string_lossy();
-        let text = |key: &str| entry.string(key).unwrap_or_default().replace(['/', '\\'], "_");
+        let text = |key: &str| entry.string(key).unwrap_or_default().replace('\\', "_");
         let arch = match text("arch") {
             none if none.is_empty() && self.release.packager.extracts_all => none,
             arch => format!("-{arch}"),
         };
-        format!("{}-{}{arch}.{index}.{}", stem(&input), text("triple"), image_kind_name(entry.image_kind))
+        let kind = image_kind_name(entry.image_kind);
+        OutputName::of(format!("{}-{}{arch}.{index}.{kind}", stem(&input), text("triple")))
     }
 }
 

@@ -14,7 +14,8 @@
 //! - A file too short for the header of an object, or with two leading zeros, is not an object. The tool treats the
 //!   latter as an object for an unknown machine.
 //! - A device or pipe that cannot be written to is an ordinary error, not an "LLVM ERROR". Errors have one form.
-//! - Text in a binary does not form paths: `/` in a generated name becomes `_`. The binary may be untrusted.
+//! - Text in a binary does not form paths: `/` in a generated name becomes `_`, and so do control characters and
+//!   characters that are not displayed. Devices and pipes of such a name are replaced. The binary may be untrusted.
 //! - Keys and values must be UTF-8. They are text in every known file.
 //! - Symbols of bitcode are not in the symbol table of an archive. Bitcode is not supported.
 //! - A thin archive is refused if more of its members contain binaries than files may be open at once. Payloads are

@@ -16,7 +16,8 @@
 //! - A damaged object is reported before its header is printed, with field and offset.
 //! - The address of an image in a library has the path of the library. The tool prints the name of the member, which is
 //!   no file. A path that would be read as another one is encoded.
-//! - The name of a member does not form a path: `/` becomes `_`. Two outputs of one name are an error.
+//! - The name of a member does not form a path: `/` becomes `_`, and so do control characters and characters that are
+//!   not displayed, in all names of outputs. A link of such a name is replaced. Two outputs of one name are an error.
 //! - llvm-readobj prints all addresses before all headers. In the tool, the order depends on the sizes of two buffers.
 //! - llvm-readobj refuses offload binaries and universal binaries. The tool crashes on the former.
 //! - Machines without offloading are unknown. WebAssembly is no object, and import libraries have no members.

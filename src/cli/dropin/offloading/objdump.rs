@@ -10,8 +10,8 @@ use super::arguments::Line;
 use super::format::ObjectFormat;
 use super::objects::{Contents, Found, NOT_AN_OBJECT, bundles, each_object};
 use super::{ARCH_NAME, Report};
-use crate::base::io::FileSet;
-use crate::cli::dropin::files::{create_file, system_message};
+use crate::base::io::{FileSet, OutputName};
+use crate::cli::dropin::files::{create_named, system_message};
 use crate::embed::bundle::file::BundleFile;
 use crate::format::ccob::Ccob;
 use crate::format::offload_binary::{OffloadBinaryEntry, Version, image_kind};
@@ -81,16 +81,23 @@ impl Dump<'_, '_> {
         let in_file = |cause: String| format!("'{}': while extracting offload Bundle Entries: {cause}", found.name);
         let stream = bundle.ccob.as_ref().map(Ccob::decompress).transpose();
         let stream = stream.map_err(|error| in_file(error.to_string()))?;
-        let start = found.part.member.as_ref().map(|member| member.replace(['/', '\\'], "_"));
-        let start = start.as_ref().unwrap_or(&found.name);
+        let path = Path::new(&found.name);
+        let (directory, start) = match &found.part.member {
+            Some(member) => (Path::new(""), member.replace('\\', "_")),
+            None => {
+                let name = path.file_name().unwrap_or(path.as_os_str());
+                (path.parent().unwrap_or(Path::new("")), name.to_string_lossy().into_owned())
+            }
+        };
         for entry in bundle.entries.iter().filter(|entry| entry.id.contains(self.arch)) {
-            let name = format!("{start}.{number}.{}", entry.id);
+            let name = OutputName::of(format!("{start}.{number}.{}", entry.id));
             let bytes =
                 entry.bytes(stream.as_deref().unwrap_or_default()).map_err(|error| in_file(error.to_string()))?;
-            let written = create_file(&self.outputs, Path::new(&name))
+            let written = create_named(&self.outputs, directory, &name)
                 .and_then(|output| output.commit_bytes(found.part.input(), &bytes));
             written.map_err(|error| in_file(system_message(&error)))?;
-            self.report.out.push(&format!("Extracting offload bundle: {name}\n"));
+            let name = directory.join(name.as_path());
+            self.report.out.push(&format!("Extracting offload bundle: {}\n", name.display()));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::short_options::ShortOptions;
 use super::{NOT_FOUND, deprecated};
 use crate::base::bytes::Extent;
 use crate::base::error::Result as FileResult;
-use crate::base::io::{FileSet, FileUri, Input, Output, OutputKind};
+use crate::base::io::{FileSet, FileUri, Input, Output, OutputKind, OutputName};
 use crate::cli::access;
 use crate::cli::dropin::diagnostics::{TextOutput, write_messages};
 use crate::cli::dropin::llvm_options::{bytes, text};
@@ -148,7 +148,7 @@ impl Extraction {
             ));
         }
         let name = path.file_name().unwrap_or(path.as_os_str()).display();
-        let name = format!("{name}-offset{stated_offset}-size{stated_size}.co");
+        let name = OutputName::of(format!("{name}-offset{stated_offset}-size{stated_size}.co"));
         self.write(&input, offset, size, &name).map_err(|error| error.to_string())?;
         self.report(&format!("Extract request:  file: {encoded} offset: {stated_offset} size: {stated_size}\n"));
         Ok(())
@@ -160,7 +160,7 @@ impl Extraction {
         }
     }
 
-    fn write(&mut self, input: &Input, offset: u64, size: u64, name: &str) -> FileResult<()> {
+    fn write(&mut self, input: &Input, offset: u64, size: u64, name: &OutputName) -> FileResult<()> {
         let directory = self.output.as_deref().map_or(Path::new("."), Path::new);
         let set = FileSet::new().updating(true);
         let output = if directory == Path::new("-") {
@@ -168,7 +168,7 @@ impl Extraction {
             self.out.flush();
             Output::create(set.output(directory, OutputKind::Code)?)?
         } else {
-            Output::update(set.output(&directory.join(name), OutputKind::Code)?)?
+            Output::create(set.output_in(directory, name, OutputKind::Code)?)?
         };
         let bytes =
             input.view().part("address", Extent { offset, size }).map_err(|error| error.in_file(input.path()))?;

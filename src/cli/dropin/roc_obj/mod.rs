@@ -14,7 +14,8 @@
 //! - Without `offset=` the offset is 0. The scripts use the offset of the preceding address.
 //! - `memory://` addresses are refused. They refer to the memory of a process.
 //! - `-d` prints nothing more, and `-v` prints no command line of dd. dd is not called.
-//! - Files are written completely or not at all.
+//! - Files are written completely or not at all, and never through symbolic links. Control characters and characters that
+//!   are not displayed become `_` in their names.
 
 mod extract;
 mod list;

@@ -1,7 +1,7 @@
 //! Tests of commits, and of the other files of their run.
 
 use super::*;
-use crate::base::io::{FileSet, OutputKind, OutputPath};
+use crate::base::io::{FileSet, OutputKind, OutputName, OutputPath};
 
 /// Contents of binary files, by their formats.
 const BINARIES: [(&str, &[u8]); 10] = [
@@ -72,7 +72,7 @@ fn outputs_differ_from_one_another_also_if_they_do_not_exist() {
             let error = message(set.output(&same, OutputKind::Text));
             assert!(error.ends_with("duplicate output; specify another path"), "{error}");
         }
-        assert!(set.output_in(directory.path(), name, OutputKind::Code).is_err());
+        assert!(set.output_in(directory.path(), &OutputName::of(name), OutputKind::Code).is_err());
         assert!(set.output(&directory.path().join("other"), OutputKind::Code).is_ok());
     }
 }
@@ -105,7 +105,8 @@ fn a_text_replaces_no_binary_file() {
         let path = directory.path().join("old");
         let error = message(FileSet::new().output(&path, OutputKind::Text));
         assert!(error.ends_with("is not text, and would be replaced by text"), "{error}");
-        assert!(FileSet::new().output_in(directory.path(), "old", OutputKind::Text).is_err(), "{format}");
+        let old = OutputName::of("old");
+        assert!(FileSet::new().output_in(directory.path(), &old, OutputKind::Text).is_err(), "{format}");
         write(FileSet::new().replacing_binaries(true).output(&path, OutputKind::Text).unwrap(), b"{}").unwrap();
         write(FileSet::new().output(&path, OutputKind::Text).unwrap(), "[\"\u{e9}\"]".as_bytes()).unwrap();
         write(FileSet::new().output(&path, OutputKind::Code).unwrap(), bytes).unwrap();

@@ -48,8 +48,9 @@ fn create_in_replaces_a_symbolic_link() {
     let directory = tempfile::tempdir().unwrap();
     let outside = tempfile::NamedTempFile::new().unwrap();
     std::os::unix::fs::symlink(outside.path(), directory.path().join("image")).unwrap();
-    let mut output =
-        Output::create(FileSet::new().output_in(directory.path(), "image", OutputKind::Code).unwrap()).unwrap();
+    let name = crate::base::io::OutputName::of("image");
+    let place = FileSet::new().output_in(directory.path(), &name, OutputKind::Code).unwrap();
+    let mut output = Output::create(place).unwrap();
     output.write(b"new").unwrap();
     output.commit([]).unwrap();
     assert_eq!(std::fs::read(outside.path()).unwrap(), b"");

@@ -6,6 +6,7 @@ use crate::base::bytes::View;
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec::{Codec, is_compressed};
 use crate::base::error::{Error, Malformed, Result};
+use crate::base::signature::code_signature;
 use crate::format::kpack::KpackArchive;
 use crate::format::{self, ContainerType, ImageKind};
 use crate::image;
@@ -52,7 +53,8 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
     let scan = scanned.open()?;
     let path = &scanned.file().path;
     let archive_defects = archive_defects(scanned.file(), scan.source().view());
-    for defect in scanned.file().load_defects().chain(archive_defects) {
+    let signature_defects = signature_defects(scan.source().view());
+    for defect in scanned.file().load_defects().chain(archive_defects).chain(signature_defects) {
         defects.push(defect.in_file(Path::new(path)).into());
     }
     let images: Vec<_> = scanned.file().nested_images().collect();
@@ -118,6 +120,12 @@ fn archive_defects(file: &File, view: View<'_>) -> Vec<Malformed> {
     let archives = file.containers.iter().filter(|container| container.container_type == ContainerType::Kpack);
     let read = |container: &Container| KpackArchive::read(view.from(container.offset?)).ok();
     archives.filter_map(read).flat_map(|archive| archive.defects()).collect()
+}
+
+/// Returns the pages of Mach-O files that their signatures do not fit.
+fn signature_defects(view: View<'_>) -> Vec<Malformed> {
+    let signatures = code_signature::signatures(view);
+    signatures.iter().filter_map(|signature| signature.defect().unwrap_or_else(Some)).collect()
 }
 
 /// Returns the problems in the bytes of an image, and the defects that make its runtime refuse it.

@@ -22,5 +22,8 @@ pub mod pattern;
 pub(crate) mod pe_layout;
 pub(crate) mod range;
 pub mod short_text;
+#[cfg(feature = "files")]
+pub mod signature;
 pub mod spelling;
 pub mod system_error;
+pub(crate) mod universal;

@@ -47,3 +47,8 @@ pub fn pe_header(file: View<'_>) -> Option<View<'_>> {
     let header = file.from(file.u32("PE header offset", E_LFANEW).ok()?.into());
     header.starts_with(PE_MAGIC).then_some(header)
 }
+
+/// Returns everything from the optional header of a PE file on.
+pub fn optional_header(file: View<'_>) -> Option<View<'_>> {
+    pe_header(file).map(|header| header.from(OPTIONAL_HEADER))
+}

@@ -80,6 +80,11 @@ impl DestinationArguments {
         self.output.as_ref().is_some_and(|output| is_standard_output(output.path()))
     }
 
+    /// Returns whether the result replaces the input.
+    pub fn is_in_place(&self) -> bool {
+        self.in_place
+    }
+
     /// Returns whether nothing is written.
     pub fn is_planned(&self) -> bool {
         self.dry_run

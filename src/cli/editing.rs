@@ -39,8 +39,8 @@ pub struct EditArguments {
 
     /// Change signed files, and remove the signatures that this breaks
     ///
-    /// Authenticode signatures and the signatures of kernel modules are removed. Signatures of Mach-O files, jars and
-    /// wheels stay, but become invalid: sign the result again.
+    /// Authenticode signatures and the signatures of kernel modules are removed. Others stay, but become invalid: sign
+    /// the result again. Ad hoc signatures of Mach-O files are renewed, also without this option.
     #[arg(help_heading = OUTPUT, long)]
     break_signature: bool,
 
@@ -126,8 +126,14 @@ impl EditArguments {
     pub fn options(&self) -> ApplyOptions {
         let limits = self.limits.limits();
         let access = access::get();
-        let breaks_signatures = self.break_signature;
-        ApplyOptions { limits, access, holes: !self.no_punch, shrinks: self.shrink, breaks_signatures }
+        ApplyOptions {
+            limits,
+            access,
+            holes: !self.no_punch,
+            shrinks: self.shrink,
+            breaks_signatures: self.break_signature,
+            in_place: self.destination.is_in_place(),
+        }
     }
 }
 
@@ -148,6 +154,7 @@ impl Editing<'_> {
         let proven = &mut self.proven;
         let files = &mut self.files;
         let notes = &mut self.notes;
+        let mut fixed = Vec::new();
         let mut has_archives = false;
         let applied = apply(input, rule, self.arguments.options(), &mut self.output.output, &mut |edited| {
             let path = &edited.scan.file().path;
@@ -158,10 +165,16 @@ impl Editing<'_> {
             if is_json {
                 files.push(ChangedFile::new(edited.scan.file(), edited.edited));
             }
+            for (index, why) in &edited.edited.fixed {
+                fixed.push(anyhow!("{path}: image {index} is not dropped: {why}"));
+            }
             notes.extend(edited.edited.keeps_size.map(|reason| report::keeps_size(path, reason)));
             has_archives |= edited.scan.file().containers.iter().any(|it| it.container_type == ContainerType::Kpack);
             visit(edited);
         })?;
+        for warning in fixed {
+            self.problems.warn(warning);
+        }
         // A package may contain the archives of its files.
         let without_archives = if has_archives { None } else { applied.as_ref() };
         for SplitHost { path, archives } in without_archives.into_iter().flat_map(|it| &it.split_hosts) {
@@ -175,6 +188,9 @@ impl Editing<'_> {
         for (path, signature) in applied.iter().flat_map(|it| &it.broken_signatures) {
             self.problems
                 .warn(anyhow!("{path}: its signature ({signature}) is no longer valid; sign the result again"));
+        }
+        for path in applied.iter().flat_map(|it| &it.renewed_signatures) {
+            self.notes.push(report::signature_renewed(path));
         }
         if applied.is_none() {
             let input = self.arguments.input.display();

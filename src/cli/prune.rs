@@ -13,7 +13,7 @@ use super::{Status, known_names, terminal};
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets};
 use crate::base::spelling::Suggestions;
 use crate::cli::report;
-use crate::edit::{ArchName, EditedInput, ImageFate, KeepPtx, Loss, Prune, losses};
+use crate::edit::{ArchName, EditedInput, ImageFate, KeepPtx, KeptImages, Loss, Prune, losses};
 use crate::scan::inventory::DeviceLinks;
 use crate::target::device::names_processor;
 use crate::target::natural_order;
@@ -105,7 +105,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let applied = editing.apply(&prune, &mut |edited| {
         let file = edited.scan.file();
         text += &report::edit_table(file, &edited.edited.fates, &screen);
-        let kept = prune.kept(file);
+        let kept = KeptImages::of_fates(&edited.edited.fates);
         unserved.retain(|device| !device.has_code_in(file));
         unmatched.retain(|name| !file.device_images().any(|image| ArchName::new(name).matches(image)));
         is_any_kept |= edited.edited.fates.iter().any(|fate| *fate != ImageFate::Dropped);

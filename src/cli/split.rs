@@ -13,6 +13,7 @@ use super::problems::Problems;
 use super::{Status, access, terminal};
 use crate::base::io::Input;
 use crate::cli::report;
+use crate::edit::Treatment;
 use crate::edit::split::{SplitFormat, SplitOptions, SplitOutcome, split};
 
 /// Move the device code of a file to files, one per processor
@@ -37,6 +38,10 @@ pub struct Arguments {
     #[arg(long, value_name = "LEVEL", help_heading = OUTPUT, num_args = 0..=1, require_equals = true, default_missing_value = "3",
           value_parser = clap::value_parser!(i32).range(1..=22))]
     compress: Option<i32>,
+
+    /// Split signed files, too; the signature is invalid until the parts are joined
+    #[arg(long, help_heading = OUTPUT)]
+    break_signature: bool,
 
     #[command(flatten)]
     limits: LimitArguments,
@@ -63,16 +68,25 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     ensure!(arguments.input != Path::new("-"), "standard input has no name for the files to write; specify a file");
     let input = Input::open_file(arguments.input.clone(), access::get())?;
+    let signed = if arguments.break_signature { Treatment::Left } else { Treatment::Refused };
     let options = SplitOptions { limits: arguments.limits.limits(), access: access::get() };
     let nothing = |why| {
         Problems::default().report(anyhow!("{}: nothing to do: {why}", arguments.input.display()));
         Ok(Status::No)
     };
-    let files = match split(input, arguments.output.path(), format, options)? {
-        SplitOutcome::Done(files) => files,
+    let split = match split(input, arguments.output.path(), format, signed, options)? {
+        SplitOutcome::Done(split) => split,
         SplitOutcome::AlreadySplit => return nothing("its device code is in kpack archives"),
         SplitOutcome::NoDeviceCode => return nothing("no device code"),
     };
-    terminal::print_summary(&report::split_text(&files, &terminal::screen()))?;
+    let invalid = match format {
+        SplitFormat::Files => "is invalid until the parts are joined",
+        SplitFormat::Kpack { .. } => "is no longer valid; sign the result again",
+    };
+    for (path, signature) in &split.signatures.broken {
+        Problems::default().warn(anyhow!("{path}: its signature ({signature}) {invalid}"));
+    }
+    let renewed: String = split.signatures.renewed.iter().map(|path| report::signature_renewed(path)).collect();
+    terminal::print_summary(&(report::split_text(&split.files, &terminal::screen()) + &renewed))?;
     Ok(Status::Yes)
 }

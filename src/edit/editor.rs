@@ -93,6 +93,7 @@ impl Editor {
             holes: false,
             shrinks: self.shrink,
             breaks_signatures: self.break_signatures,
+            in_place: false,
         };
         let mut fates = Vec::new();
         let bytes = apply_in_memory(file, rule, options, &mut |edited| fates.extend(&edited.edited.fates))?;

@@ -4,9 +4,9 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::signature::Signature;
 use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::{Error, Malformed};
+use crate::base::signature::Signature;
 use crate::format::ccob::CompressError;
 use crate::format::cuda_fatbin::WriteError;
 use crate::format::readers::Reader;
@@ -189,14 +189,6 @@ pub enum EditError {
     /// Containers of a file overlap.
     #[error("containers overlap; only a damaged file has such containers")]
     Overlap,
-    /// A table of images without the form that LLVM's wrappers give it.
-    #[error(
-        "table of device images at {offset:#x}: no descriptor states its length, so images cannot be removed from it"
-    )]
-    UnknownTable {
-        /// Offset of the table in the file.
-        offset: u64,
-    },
 }
 
 impl Coded for EditError {
@@ -220,7 +212,7 @@ impl Coded for EditError {
             EditError::NotADeviceImage { .. } => Code::NotADeviceImage.into(),
             EditError::OtherTarget { .. } => Code::InvalidReplacement.with(Remedy::AllowOtherTarget),
             EditError::Signed { .. } => Code::Signed.with(Remedy::BreakSignature),
-            EditError::NoRoom { .. } | EditError::UnknownTable { .. } => Code::NoRoom.into(),
+            EditError::NoRoom { .. } => Code::NoRoom.into(),
             EditError::InFile { cause, .. } => cause.class(),
             EditError::Unproven { cause, .. } => cause.class(),
             EditError::UnsupportedArchive { .. } | EditError::ThinArchive { .. } | EditError::SplitHost { .. } => {

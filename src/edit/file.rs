@@ -1,15 +1,17 @@
 //! The edit of one file: its rebuilt containers, and the patches that put them in place.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::container::rebuild;
 use super::elf_headers::ElfHeaders;
 use super::hash::hash;
+use super::image_tables::{self, Fixed, TableEdit};
 use super::patch::{Patch, PatchLayout, Patches};
 use super::rooms::Rooms;
 use super::shrink::{grow, is_zero, shrink};
-use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, image_tables, offload_sections};
+use super::{Edit, EditError, EditedImage, Encoding, ImageEdit, KeepsSize, Result, offload_sections};
 use crate::base::bytes::{Extent, View, size_of_range};
 use crate::base::content::Content;
 use crate::base::parallel::{map_parallel, threads};
@@ -27,6 +29,8 @@ pub struct EditedFile {
     pub containers: Vec<EditedContainer>,
     /// The decisions about the device images, in the order of the file.
     pub fates: Vec<ImageFate>,
+    /// Images that were to be dropped and stay, by their indexes, with the reasons.
+    pub fixed: Vec<(usize, Fixed)>,
     /// Reason why free bytes were not cut out of the file, if that was requested.
     pub keeps_size: Option<KeepsSize>,
 }
@@ -69,47 +73,27 @@ pub fn edit_file<'data>(
     let alignment = free_alignment(view, file);
     let fates = Mutex::new(vec![ImageFate::Kept; file.device_images().count()]);
     let edit = Recorder { edit, fates, unreleased: Unreleased::default(), release };
+    let mut rebuilt = rebuilt_containers(view, file, &edit, release)?;
+    let tables = if alignment.is_none() { without_rows(view, file, &rebuilt)? } else { TableEdit::default() };
+    rebuilt.retain(|it| !tables.fixed.contains_key(&it.span.start));
+    let mut headers = if alignment.is_none() { ElfHeaders::read(view) } else { None };
     let mut patches = Vec::new();
     let mut containers = Vec::new();
-    let mut headers = if alignment.is_none() { ElfHeaders::read(view) } else { None };
     let rooms = Rooms::new(file);
-    for (index, result) in rebuilt_containers(view, file, &edit, release).into_iter().enumerate() {
-        let [container, later @ ..] = file.containers.get(index..).unwrap_or_default() else { break };
-        let (Some(span), Some(mut content)) = (container.range(), result?) else { continue };
-        let next = later.first().and_then(Container::range).map(|next| next.start);
+    for RebuiltContainer { index, span, content } in rebuilt {
+        let later = file.containers.get(index..).unwrap_or_default().iter().skip(1);
+        let next = later.map(Container::range).next().flatten().map(|next| next.start);
         let new_size = content.size();
-        patches.push(match alignment {
-            Some(alignment) => {
-                // Up to the next container there are zeros.
-                if next.is_some() {
-                    content.align(alignment);
-                }
-                Patch::resizing(span.start..next.unwrap_or(view.size()), content)
-            }
-            None => {
-                let room = rooms.of(view, next, &span);
-                let most = offset_from(span.start, room);
-                let used = span.end.max(offset_from(span.start, new_size)).min(most);
-                let patch = if new_size <= size_of_range(&(span.start..used)) {
-                    Patch::in_place(span.start..used, content)
-                } else {
-                    headers.as_mut().and_then(|headers| grow(view, headers, span.clone(), content))
-                };
-                patch.ok_or(EditError::NoRoom { offset: span.start, needed: new_size, room })?
-            }
-        });
+        let place = Place { view, rooms: &rooms, alignment, next, span: span.clone() };
+        patches.push(place.filled(content, headers.as_mut())?);
         containers.push(EditedContainer { index, span, new_size });
     }
-    let removed: Vec<u64> = containers.iter().filter(|it| it.new_size == 0).map(|it| it.span.start).collect();
-    if alignment.is_none() && !removed.is_empty() {
-        let ranges: Vec<Range<u64>> = file.containers.iter().filter_map(Container::range).collect();
-        patches.extend(image_tables::without_images(view, &ranges, &removed)?);
-    }
+    patches.extend(tables.patches);
     let mut keeps_size = None;
     if alignment.is_none() && !patches.is_empty() {
         match headers {
             Some(mut headers) => {
-                patches.extend(offload_sections::without_gaps(&mut headers, file, &removed));
+                patches.extend(offload_sections::without_gaps(&mut headers, file, &removed(&containers)));
                 if shrinks || headers.is_relocatable() {
                     keeps_size = shrink(view, &mut headers, &mut patches);
                 }
@@ -119,19 +103,90 @@ pub fn edit_file<'data>(
         }
     }
     let patches = Patches::new(patches).ok_or(EditError::Overlap)?;
-    let fates = edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut fates = edit.fates.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let fixed = fixed_images(file, &tables.fixed, &mut fates);
     let layout = patches.layout();
     let keeps_size = if shrinks { keeps_size } else { None };
-    Ok((patches, EditedFile { layout, containers, fates, keeps_size }))
+    Ok((patches, EditedFile { layout, containers, fates, fixed, keeps_size }))
 }
 
-/// Rebuilds the containers of a file, in its order. `None` for containers that do not change.
+/// A container with new bytes.
+struct RebuiltContainer<'data> {
+    index: usize,
+    span: Range<u64>,
+    content: Content<'data>,
+}
+
+/// Place of a container that gets new bytes.
+struct Place<'a, 'data> {
+    view: View<'data>,
+    rooms: &'a Rooms,
+    alignment: Option<u64>,
+    /// Start of the next container.
+    next: Option<u64>,
+    span: Range<u64>,
+}
+
+impl<'data> Place<'_, 'data> {
+    /// Returns the patch of the place.
+    fn filled(self, mut content: Content<'data>, headers: Option<&mut ElfHeaders<'data>>) -> Result<Patch<'data>> {
+        let Place { view, rooms, alignment, next, span } = self;
+        if let Some(alignment) = alignment {
+            // Up to the next container there are zeros.
+            if next.is_some() {
+                content.align(alignment);
+            }
+            return Ok(Patch::resizing(span.start..next.unwrap_or(view.size()), content));
+        }
+        let new_size = content.size();
+        let room = rooms.of(view, next, &span);
+        let most = offset_from(span.start, room);
+        let used = span.end.max(offset_from(span.start, new_size)).min(most);
+        let patch = if new_size <= size_of_range(&(span.start..used)) {
+            Patch::in_place(span.start..used, content)
+        } else {
+            headers.and_then(|headers| grow(view, headers, span.clone(), content))
+        };
+        patch.ok_or(EditError::NoRoom { offset: span.start, needed: new_size, room })
+    }
+}
+
+/// Returns the changes of tables of images if the empty containers are removed.
+fn without_rows<'data>(view: View<'data>, file: &File, rebuilt: &[RebuiltContainer<'data>]) -> Result<TableEdit<'data>> {
+    let empty = rebuilt.iter().filter(|container| container.content.size() == 0);
+    let removed: Vec<u64> = empty.map(|container| container.span.start).collect();
+    if removed.is_empty() {
+        return Ok(TableEdit::default());
+    }
+    image_tables::without_containers(view, file, &removed)
+}
+
+/// Returns the offsets of the containers that are removed.
+fn removed(containers: &[EditedContainer]) -> Vec<u64> {
+    containers.iter().filter(|it| it.new_size == 0).map(|it| it.span.start).collect()
+}
+
+/// Keeps the images in containers that cannot be removed, and returns them with the reasons.
+fn fixed_images(file: &File, fixed: &BTreeMap<u64, Fixed>, fates: &mut [ImageFate]) -> Vec<(usize, Fixed)> {
+    let mut images = Vec::new();
+    for nested in file.nested_images() {
+        let outermost = nested.containers.first().and_then(|container| container.range());
+        let why = outermost.and_then(|range| fixed.get(&range.start));
+        if let (Some(why), Some(fate)) = (why, fates.get_mut(nested.index)) {
+            *fate = ImageFate::Kept;
+            images.push((nested.index, *why));
+        }
+    }
+    images
+}
+
+/// Rebuilds the containers of a file, and returns those that change, in the order of the file.
 fn rebuilt_containers<'data>(
     view: View<'data>,
     file: &File,
     edit: &dyn Edit,
     release: &(dyn Fn() + Sync),
-) -> Vec<Result<Option<Content<'data>>>> {
+) -> Result<Vec<RebuiltContainer<'data>>> {
     let jobs: Vec<(&Container, usize)> = file.containers.iter().zip(first_images(file)).collect();
     // Few containers are compressed one after another, each by all threads.
     let is_one_after_another = jobs.len() < threads();
@@ -144,9 +199,15 @@ fn rebuilt_containers<'data>(
         release();
         rebuilt
     };
-    let mut results = Vec::new();
+    let mut results: Vec<Result<Option<Content<'data>>>> = Vec::new();
     map_parallel(&jobs, workers, rebuild, &mut |result| results.push(result));
-    results
+    let mut rebuilt = Vec::new();
+    for ((index, container), result) in file.containers.iter().enumerate().zip(results) {
+        if let (Some(span), Some(content)) = (container.range(), result?) {
+            rebuilt.push(RebuiltContainer { index, span, content });
+        }
+    }
+    Ok(rebuilt)
 }
 
 /// An edit whose decisions are recorded.

@@ -5,6 +5,7 @@
 //! code for sm_86, and devices that are newer than the file have only PTX. So the selection of the runtime is
 //! determined for each container.
 
+use super::ImageFate;
 use crate::analyze::select::{Candidate, candidate_sets, selected_by_program};
 use crate::format::ImageKind;
 use crate::scan::inventory::{CodeRole, DeviceLinks, File, Image};
@@ -71,6 +72,11 @@ impl KeptImages {
         let mut kept = KeptImages(file.device_images().map(is_kept).collect());
         kept.keep_all(selected_by_program(file));
         kept
+    }
+
+    /// Returns the images that an edit has kept.
+    pub fn of_fates(fates: &[ImageFate]) -> Self {
+        KeptImages(fates.iter().map(|fate| *fate != ImageFate::Dropped).collect())
     }
 
     /// Drops the relocatable code that device links have left in a finished file.

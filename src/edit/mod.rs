@@ -51,4 +51,5 @@ pub use loss::{Loss, losses};
 use proof::Change;
 pub use proof::Proof;
 pub use prune::{ArchName, Prune};
+pub use signature::Treatment;
 pub use strip::{Strip, Stripped};

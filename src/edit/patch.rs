@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use crate::base::bytes::{View, size_of_range};
 use crate::base::content::Content;
-use crate::base::io::Sink;
 use crate::base::range::{moved, offset_from};
 
 /// New bytes for a span of a file.
@@ -46,7 +45,7 @@ struct PlacedSpan {
 
 /// A part of a patched file.
 #[derive(Debug, Clone, Copy)]
-enum Part<'a, 'data> {
+pub(super) enum Part<'a, 'data> {
     /// Bytes of the file before the change.
     Kept(&'data [u8]),
     /// New bytes.
@@ -64,6 +63,23 @@ impl<'data> Patch<'data> {
     /// Creates a patch that replaces the span by bytes of any number.
     pub fn resizing(span: Range<u64>, content: Content<'data>) -> Self {
         Patch { span, content, rest: Rest::Removed }
+    }
+
+    /// Number of bytes that are replaced.
+    pub fn old_size(&self) -> u64 {
+        size_of_range(&self.span)
+    }
+
+    /// Returns the patch for a file that contains this one at an offset.
+    pub fn shifted(self, offset: u64) -> Self {
+        let span = moved(&self.span, offset);
+        Patch { span, ..self }
+    }
+
+    /// Returns the patch for a file that begins `offset` bytes later; `None` if that file does not have the span.
+    pub fn moved_back(self, offset: u64) -> Option<Self> {
+        let span = self.span.start.checked_sub(offset)?..self.span.end.checked_sub(offset)?;
+        Some(Patch { span, ..self })
     }
 
     /// Number of zeros after the new bytes.
@@ -107,10 +123,7 @@ impl<'data> Patches<'data> {
 
     /// Returns the patches for a file that contains this one at an offset.
     pub fn shifted(self, offset: u64) -> impl Iterator<Item = Patch<'data>> {
-        self.0.into_iter().map(move |patch| {
-            let span = moved(&patch.span, offset);
-            Patch { span, ..patch }
-        })
+        self.0.into_iter().map(move |patch| patch.shifted(offset))
     }
 
     /// Returns the spans and their sizes.
@@ -126,17 +139,6 @@ impl<'data> Patches<'data> {
     /// Returns the offset after the change of a byte that is in no span.
     pub fn new_offset(&self, offset: u64) -> u64 {
         self.layout().new_offset(offset)
-    }
-
-    /// Appends the patched file to a sink.
-    pub fn push_to(&self, file: View<'data>, sink: &mut Sink<'_>) {
-        for part in self.parts(file) {
-            match part {
-                Part::Kept(bytes) => sink.push(bytes),
-                Part::New(content) => content.runs().for_each(|run| sink.push(run)),
-                Part::Zeros(size) => sink.push_zeros(size),
-            }
-        }
     }
 
     /// Writes the patched file to a writer that is not a file.
@@ -158,7 +160,8 @@ impl<'data> Patches<'data> {
         bytes
     }
 
-    fn parts<'a>(&'a self, file: View<'data>) -> Vec<Part<'a, 'data>> {
+    /// Returns the parts of the patched file.
+    pub(super) fn parts<'a>(&'a self, file: View<'data>) -> Vec<Part<'a, 'data>> {
         let mut parts = Vec::new();
         let mut end = 0;
         let kept = |range: Range<u64>| {
@@ -269,11 +272,6 @@ mod tests {
         assert_eq!(patches.to_vec(file), b"01a\0\x007xyz9");
         assert_eq!(patches.new_size(10), 10);
         assert_eq!([0, 7, 9].map(|offset| patches.new_offset(offset)), [0, 5, 9]);
-        let mut sink = Sink::new([]);
-        patches.push_to(file, &mut sink);
-        let mut bytes = Vec::new();
-        sink.copy_to(&mut bytes).unwrap();
-        assert_eq!(bytes, patches.to_vec(file));
     }
 
     #[test]

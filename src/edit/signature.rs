@@ -1,208 +1,245 @@
-//! Signatures in files. A change of the signed bytes breaks a signature, so it is refused unless it is requested.
+//! Changes of signed files. A change that breaks a signature is refused unless it is requested; then the signature is
+//! removed, if that is possible. Ad hoc signatures of Mach-O files are renewed, and so is the checksum of a PE file.
 //!
-//! Sources: Microsoft, PE Format (attribute certificate table; `CheckSum`); Apple, `mach-o/loader.h`
-//! (`LC_CODE_SIGNATURE`); Linux, `include/linux/module_signature.h`; Oracle, JAR File Specification (signed JAR file);
-//! PyPA, Binary distribution format (signed wheel files).
+//! Source: Microsoft, PE Format (`CheckSum`).
 
-use std::fmt;
 use std::io::{self, Write};
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::path::Path;
 
-use object::pe::{IMAGE_DIRECTORY_ENTRY_SECURITY, IMAGE_NT_OPTIONAL_HDR32_MAGIC, IMAGE_NT_OPTIONAL_HDR64_MAGIC};
-
-use super::patch::{Patch, Patches};
-use crate::base::bytes::{Extent, Resource, Table, View};
+use super::patch::{Part, Patch, Patches};
+use super::{EditError, Result};
+use crate::base::archive::{ArchiveFormat, MemberContent};
+use crate::base::bytes::{MAX_NESTING, Resource, View};
 use crate::base::content::Content;
 use crate::base::error::Malformed;
+use crate::base::io::Sink;
 use crate::base::pe_layout;
-use crate::base::range::range_at;
+use crate::base::range::{moved, range_at};
+use crate::base::signature::{Change, Signature, code_signature};
 
-/// A signature of all of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Signature {
-    /// Authenticode, in the table of certificates of a PE file: the place of the table's address, and the table.
-    Authenticode {
-        /// Offset of the address and the size of the table in the headers.
-        entry: u64,
-        /// Range of the table.
-        table: Range<u64>,
-    },
-    /// `LC_CODE_SIGNATURE` of a Mach-O file.
-    MachO,
-    /// After a module of the Linux kernel.
-    Module {
-        /// Range of the signature with its description.
-        range: Range<u64>,
-    },
-    /// Of the members of a jar.
-    Jar,
-    /// Of the record of a wheel.
-    Wheel,
-}
-
-impl fmt::Display for Signature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Signature::Authenticode { .. } => "Authenticode",
-            Signature::MachO => "LC_CODE_SIGNATURE",
-            Signature::Module { .. } => "module signature",
-            Signature::Jar => "jar",
-            Signature::Wheel => "RECORD of a wheel",
-        })
-    }
-}
-
-impl Signature {
-    /// Returns the signature of a file that is no archive.
-    pub fn of(view: View<'_>) -> Option<Signature> {
-        authenticode(view).or_else(|| module_signature(view)).or_else(|| {
-            let is_signed = is_signed_macho(view) || universal_parts(view).any(is_signed_macho);
-            is_signed.then_some(Signature::MachO)
-        })
-    }
-
-    /// Returns the signature of an archive if a member with this name has it.
-    pub fn of_member(name: &str) -> Option<Signature> {
-        let is_of_record = |file: &str| matches!(file, "RECORD.jws" | "RECORD.p7s");
-        if name.split_once(".dist-info/").is_some_and(|(package, file)| !package.contains('/') && is_of_record(file)) {
-            return Some(Signature::Wheel);
-        }
-        Signature::is_of_jar(name).then_some(Signature::Jar)
-    }
-
-    fn is_of_jar(name: &str) -> bool {
-        let name = name.to_ascii_uppercase();
-        let signs = [".SF", ".RSA", ".DSA", ".EC"].iter().any(|suffix| name.ends_with(suffix));
-        signs && name.strip_prefix("META-INF/").is_some_and(|file| !file.contains('/'))
-    }
-
-    /// Returns the patches that remove the signature, if that is possible. Tools that sign replace the other kinds.
-    fn removal<'data>(&self, view: View<'_>) -> Vec<Patch<'data>> {
-        let zeros = |range: Range<u64>| Patch::in_place(range, Content::new());
-        let cut = |range: Range<u64>| Patch::resizing(range, Content::new());
-        match self {
-            Signature::Authenticode { entry, table } => {
-                let address = zeros(range_at(*entry, pe_layout::DIRECTORY_SIZE));
-                let table = if table.end == view.size() { Some(cut(table.clone())) } else { zeros(table.clone()) };
-                address.into_iter().chain(table).collect()
-            }
-            Signature::Module { range } => vec![cut(range.clone())],
-            Signature::MachO | Signature::Jar | Signature::Wheel => Vec::new(),
-        }
-    }
-}
-
-/// Returns the patches of a changed file, without its signature and with a right checksum if its headers state one.
-/// `None` if patches overlap.
-pub fn respected<'data>(
-    view: View<'data>,
+/// Patches of a file or an archive whose signatures were looked for. Outputs are written from these only.
+#[derive(Debug, Default)]
+pub struct CheckedPatches<'data> {
     patches: Patches<'data>,
-    signature: Option<&Signature>,
-) -> Result<Option<Patches<'data>>, Malformed> {
-    let mut all: Vec<Patch<'data>> = patches.iter().cloned().collect();
-    all.extend(signature.into_iter().flat_map(|signature| signature.removal(view)));
-    let Some(place) = checksum_place(view) else { return Ok(Patches::new(all)) };
-    let zeros = Patch::in_place(place.clone(), Content::new());
-    let Some(without) = Patches::new(all.iter().cloned().chain(zeros).collect()) else { return Ok(None) };
-    view.charge("PE checksum", Resource::Work, view.size() / BYTES_PER_STEP)?;
-    let mut checksum = Checksum::default();
-    without.copy_to(view, &mut checksum).expect("a sum can be written");
-    all.extend(Patch::in_place(place, Content::from(checksum.finish().to_le_bytes().to_vec())));
-    Ok(Patches::new(all))
+    /// Spans of the patches that the check added.
+    added: Vec<Range<u64>>,
+}
+
+/// The signatures that an edit meets.
+#[derive(Debug)]
+pub struct Signatures {
+    treatment: Treatment,
+    /// Paths of the files whose signatures the edit breaks, with these.
+    pub broken: Vec<(String, Signature)>,
+    /// Paths of the files whose ad hoc signatures are renewed.
+    pub renewed: Vec<String>,
+}
+
+/// Treatment of signatures that a change breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Treatment {
+    /// The change is an error.
+    Refused,
+    /// The signature is removed, if that is possible.
+    Removed,
+    /// The signature stays, and is invalid.
+    Left,
+}
+
+impl<'data> CheckedPatches<'data> {
+    /// Returns the patches that restore a file, whose signature is valid again.
+    pub fn restoring(patches: Patches<'data>) -> Self {
+        CheckedPatches { patches, added: Vec::new() }
+    }
+
+    /// Appends the patched file to a sink.
+    pub fn push_to(&self, file: View<'data>, sink: &mut Sink<'_>) {
+        for part in self.patches.parts(file) {
+            match part {
+                Part::Kept(bytes) => sink.push(bytes),
+                Part::New(content) => content.runs().for_each(|run| sink.push(run)),
+                Part::Zeros(size) => sink.push_zeros(size),
+            }
+        }
+    }
+
+    /// Returns the patches of a file that contains this one at an offset.
+    pub fn shifted(self, offset: u64) -> impl Iterator<Item = Patch<'data>> {
+        self.patches.shifted(offset)
+    }
+
+    /// Spans that the check added to the change.
+    pub fn added(&self) -> &[Range<u64>] {
+        &self.added
+    }
+}
+
+impl<'data> Deref for CheckedPatches<'data> {
+    type Target = Patches<'data>;
+
+    fn deref(&self) -> &Patches<'data> {
+        &self.patches
+    }
+}
+
+impl Signatures {
+    /// Starts an edit.
+    pub fn new(treatment: Treatment) -> Self {
+        Signatures { treatment, broken: Vec::new(), renewed: Vec::new() }
+    }
+
+    /// Checks the change of a file that is not an archive.
+    pub fn check_file<'data>(
+        &mut self,
+        path: &str,
+        view: View<'data>,
+        patches: Patches<'data>,
+    ) -> Result<CheckedPatches<'data>> {
+        if patches.is_empty() {
+            return Ok(CheckedPatches::default());
+        }
+        let change = Change {
+            spans: patches.iter().map(|patch| patch.span.clone()).collect(),
+            keeps_offsets: patches.iter().all(|patch| patch.new_size() == patch.old_size()),
+        };
+        let signature = Signature::of_file(view, &change);
+        if let Some(signature) = &signature {
+            self.breaks(path, signature)?;
+        }
+        let in_file = |error: Malformed| error.in_file(Path::new(path));
+        let mut all: Vec<Patch<'data>> = patches.iter().cloned().collect();
+        if self.treatment == Treatment::Removed {
+            all.extend(signature.iter().flat_map(removal));
+        }
+        let hashes = renewed_hashes(view, &patches, &change).map_err(in_file)?;
+        if !hashes.is_empty() {
+            self.renewed.push(path.to_owned());
+        }
+        all.extend(hashes);
+        all.extend(checksum(view, &all).map_err(in_file)?);
+        let added = all.iter().skip(change.spans.len()).map(|patch| patch.span.clone()).collect();
+        let patches = Patches::new(all).ok_or(EditError::Overlap)?;
+        Ok(CheckedPatches { patches, added })
+    }
+
+    /// Checks the change of an archive.
+    pub fn check_archive<'data>(
+        &mut self,
+        path: &str,
+        signature: Option<Signature>,
+        patches: Patches<'data>,
+    ) -> Result<CheckedPatches<'data>> {
+        if let Some(signature) = signature
+            && !patches.is_empty()
+        {
+            self.breaks(path, &signature)?;
+        }
+        Ok(CheckedPatches { patches, added: Vec::new() })
+    }
+
+    /// Checks a change that moves no byte of a file, of a static library or of a member of one.
+    pub fn check_in_place<'data>(
+        &mut self,
+        path: &str,
+        view: View<'data>,
+        patches: Patches<'data>,
+    ) -> Result<CheckedPatches<'data>> {
+        self.check_members(path, view, patches, MAX_NESTING)
+    }
+
+    fn check_members<'data>(
+        &mut self,
+        path: &str,
+        view: View<'data>,
+        patches: Patches<'data>,
+        levels: usize,
+    ) -> Result<CheckedPatches<'data>> {
+        let format = ArchiveFormat::of(view).filter(|format| format.is_library());
+        let (Some(format), Some(inner)) = (format, levels.checked_sub(1)) else {
+            return self.check_file(path, view, patches);
+        };
+        let members = format.members(view).members;
+        let checked = self.check_archive(path, Signature::of_ar(&members), patches)?;
+        let mut rest = checked.patches.into_iter().peekable();
+        let mut all = Vec::new();
+        let mut added = Vec::new();
+        for member in members {
+            let MemberContent::Here(file) = member.content else { continue };
+            let Range { start, end } = file.range_in(view);
+            let own = std::iter::from_fn(|| rest.next_if(|patch| patch.span.end <= end));
+            let own = own.map(|patch| patch.moved_back(start)).collect::<Option<Vec<_>>>();
+            let own = own.and_then(Patches::new).ok_or(EditError::Overlap)?;
+            let path = format!("{path}!{}", member.name.unwrap_or_default());
+            let own = self.check_members(&path, file, own, inner)?;
+            added.extend(own.added.iter().map(|span| moved(span, start)));
+            all.extend(own.shifted(start));
+        }
+        let patches = Patches::new(all).filter(|_| rest.next().is_none()).ok_or(EditError::Overlap)?;
+        Ok(CheckedPatches { patches, added })
+    }
+
+    /// Checks that the file at a path, which a new file replaces, has no signature in its attributes.
+    pub fn check_replaced(&mut self, path: &Path) -> Result<()> {
+        match Signature::of_attributes(path) {
+            Some(signature) => self.breaks(&path.to_string_lossy(), &signature),
+            None => Ok(()),
+        }
+    }
+
+    /// Records a signature that the edit breaks. It is an error if that was not requested.
+    fn breaks(&mut self, path: &str, signature: &Signature) -> Result<()> {
+        if self.treatment == Treatment::Refused {
+            return Err(EditError::Signed { path: path.into(), signature: signature.clone() });
+        }
+        self.broken.push((path.to_owned(), signature.clone()));
+        Ok(())
+    }
+}
+
+/// Returns the patches that remove a signature, if that is possible.
+fn removal<'data>(signature: &Signature) -> impl Iterator<Item = Patch<'data>> {
+    let removal = signature.removal();
+    let zeros = removal.zeros.iter().filter_map(|range| Patch::in_place(range.clone(), Content::new()));
+    let cut = removal.cut.clone().map(|range| Patch::resizing(range, Content::new()));
+    zeros.chain(cut)
+}
+
+/// Returns the patches of the hashes of changed pages in ad hoc signatures.
+fn renewed_hashes<'data>(
+    view: View<'data>,
+    patches: &Patches<'data>,
+    change: &Change,
+) -> Result<Vec<Patch<'data>>, Malformed> {
+    let mut renewed = Vec::new();
+    for directory in code_signature::renewed(view, change) {
+        let mut hasher = directory.hasher_in(view)?;
+        patches.copy_to(view, &mut hasher).expect("hashes can be computed");
+        let hashes = Content::from(hasher.finish());
+        renewed.extend(Patch::in_place(directory.stored_in(view), hashes));
+    }
+    Ok(renewed)
 }
 
 /// Number of bytes that are summed in a step of work.
 const BYTES_PER_STEP: u64 = 64;
 
-/// Returns everything from the optional header of a PE file on.
-fn optional_header(view: View<'_>) -> Option<View<'_>> {
-    pe_layout::pe_header(view).map(|header| header.from(pe_layout::OPTIONAL_HEADER))
+/// Returns the patch of the checksum of a PE file with these patches, if the file states one.
+fn checksum<'data>(view: View<'data>, patches: &[Patch<'data>]) -> Result<Option<Patch<'data>>, Malformed> {
+    let Some(place) = checksum_place(view) else { return Ok(None) };
+    let zeros = Patch::in_place(place.clone(), Content::new());
+    let Some(without) = Patches::new(patches.iter().cloned().chain(zeros).collect()) else { return Ok(None) };
+    view.charge("PE checksum", Resource::Work, view.size() / BYTES_PER_STEP)?;
+    let mut checksum = Checksum::default();
+    without.copy_to(view, &mut checksum).expect("a sum can be computed");
+    Ok(Patch::in_place(place, Content::from(checksum.finish().to_le_bytes().to_vec())))
 }
 
 /// Returns the place of the checksum of a PE file, if it states one.
 fn checksum_place(view: View<'_>) -> Option<Range<u64>> {
-    let checksum = optional_header(view)?.from(pe_layout::CHECKSUM);
+    let checksum = pe_layout::optional_header(view)?.from(pe_layout::CHECKSUM);
     let stated = checksum.u32("PE checksum", 0).ok()?;
     (stated != 0).then(|| range_at(checksum.range_in(view).start, 4))
-}
-
-fn authenticode(view: View<'_>) -> Option<Signature> {
-    let header = optional_header(view)?;
-    let magic = header.u16("PE optional header magic", 0).ok()?;
-    let count = match magic {
-        IMAGE_NT_OPTIONAL_HDR32_MAGIC => header.from(pe_layout::DIRECTORY_COUNT_32),
-        IMAGE_NT_OPTIONAL_HDR64_MAGIC => header.from(pe_layout::DIRECTORY_COUNT_64),
-        _ => return None,
-    };
-    if count.u32("PE directory count", 0).ok()? as usize <= IMAGE_DIRECTORY_ENTRY_SECURITY {
-        return None;
-    }
-    let directory = count.from(pe_layout::CERTIFICATES);
-    let start = u64::from(directory.u32("PE certificate table", 0).ok()?);
-    let size = u64::from(directory.u32("PE certificate table size", 4).ok()?);
-    let table = range_at(start, size);
-    let entry = directory.range_in(view).start;
-    (size > 0 && table.end <= view.size()).then_some(Signature::Authenticode { entry, table })
-}
-
-/// End of a signed module, and the size of the description before it. The description contains the size of the
-/// signature at `MODULE_SIGNATURE_SIZE`, in big-endian order.
-const MODULE_END: &[u8] = b"~Module signature appended~\n";
-const MODULE_DESCRIPTION: u64 = 12;
-const MODULE_SIGNATURE_SIZE: u64 = 8;
-
-fn module_signature(view: View<'_>) -> Option<Signature> {
-    if !view.data().ends_with(MODULE_END) {
-        return None;
-    }
-    let end = view.size().checked_sub(MODULE_END.len() as u64)?;
-    let description = end.checked_sub(MODULE_DESCRIPTION)?;
-    let size = view.from(description).u32("module signature size", MODULE_SIGNATURE_SIZE).ok()?.swap_bytes();
-    Some(Signature::Module { range: description.checked_sub(size.into())?..view.size() })
-}
-
-/// Magic of a 64-bit Mach-O file in little-endian order, offsets of the number of load commands and of the first one,
-/// and the command of a signature.
-const MACHO_64: &[u8] = b"\xcf\xfa\xed\xfe";
-const COMMAND_COUNT: u64 = 16;
-const FIRST_COMMAND: u64 = 32;
-const LC_CODE_SIGNATURE: u32 = 0x1d;
-
-fn is_signed_macho(view: View<'_>) -> bool {
-    if !view.starts_with(MACHO_64) {
-        return false;
-    }
-    let mut rest = view.from(FIRST_COMMAND);
-    for _ in 0..view.u32("Mach-O command count", COMMAND_COUNT).unwrap_or(0) {
-        let command = rest.u32("Mach-O load command", 0);
-        let size = rest.u32("Mach-O load command size", 4).unwrap_or(0);
-        if command == Ok(LC_CODE_SIGNATURE) {
-            return true;
-        }
-        if size == 0 || view.charge("Mach-O load command", Resource::Work, 1).is_err() {
-            return false;
-        }
-        rest = rest.from(size.into());
-    }
-    false
-}
-
-/// Magic of a universal Mach-O file, offset and size of its entries, and the maximum number of entries. Numbers are in
-/// big-endian order. Java's classes have the same magic, but larger numbers in place of the number of entries.
-const UNIVERSAL: &[u8] = b"\xca\xfe\xba\xbe";
-const FIRST_ENTRY: u64 = 8;
-const ENTRY_SIZE: u64 = 20;
-const MAX_ENTRIES: u32 = 30;
-
-/// Returns the files in a universal file.
-fn universal_parts(view: View<'_>) -> impl Iterator<Item = View<'_>> {
-    let count = if view.starts_with(UNIVERSAL) { view.u32("entry count", 4).unwrap_or(0).swap_bytes() } else { 0 };
-    let count = if count <= MAX_ENTRIES { count } else { 0 };
-    let table = Table { offset: FIRST_ENTRY, count: count.into(), entry_size: ENTRY_SIZE };
-    view.table(view.field("entry", FIRST_ENTRY), table).into_iter().flatten().filter_map(move |entry| {
-        let [start, size] = [8, 12].map(|field| entry.u32("entry", field).map(u32::swap_bytes));
-        view.part(entry.field("entry", 0), Extent { offset: start.ok()?.into(), size: size.ok()?.into() }).ok()
-    })
 }
 
 /// The checksum of PE files: the sum of all 16-bit numbers with the carry added, and the size.
@@ -241,6 +278,8 @@ impl Write for Checksum {
 
 #[cfg(test)]
 mod tests {
+    use object::pe::IMAGE_NT_OPTIONAL_HDR64_MAGIC;
+
     use super::*;
 
     /// Returns a PE file: a header and `body`, with a checksum, and a table of certificates after it.
@@ -263,15 +302,27 @@ mod tests {
         bytes
     }
 
+    fn changed(bytes: &[u8], span: Range<u64>, treatment: Treatment) -> Result<(Vec<u8>, Signatures)> {
+        let view = View::new(bytes);
+        let content = Content::from(vec![1; (span.end - span.start) as usize]);
+        let patches = Patches::new(vec![Patch::in_place(span, content).unwrap()]).unwrap();
+        let mut signatures = Signatures::new(treatment);
+        let checked = signatures.check_file("file", view, patches)?;
+        let mut sink = Sink::new([]);
+        checked.push_to(view, &mut sink);
+        let mut written = Vec::new();
+        sink.copy_to(&mut written).unwrap();
+        assert_eq!(written, checked.to_vec(view));
+        Ok((written, signatures))
+    }
+
     #[test]
     fn the_table_of_certificates_is_removed_and_the_checksum_is_right() {
         let signed = pe(&[7; 99], &[9; 64]);
-        let view = View::new(&signed);
-        let signature = Signature::of(view).unwrap();
-        assert_eq!(signature.to_string(), "Authenticode");
-        let patches = Patches::new(vec![Patch::in_place(0x200..0x210, Content::from(vec![1; 16])).unwrap()]).unwrap();
-        let result = respected(view, patches, Some(&signature)).unwrap().unwrap().to_vec(view);
-        assert_eq!(Signature::of(View::new(&result)), None);
+        let (result, signatures) = changed(&signed, 0x200..0x210, Treatment::Removed).unwrap();
+        assert_eq!(signatures.broken[0].1.to_string(), "Authenticode");
+        let (again, signatures) = changed(&result, 0x200..0x210, Treatment::Refused).unwrap();
+        assert!(again == result && signatures.broken.is_empty());
         let mut expected = pe(&[&[1; 16][..], &[7; 83]].concat(), &[]);
         let place = 0x80 + 24 + 64;
         // The sum of the words with the carry, and the size.
@@ -284,58 +335,15 @@ mod tests {
         let checksum = (sum as u32 + expected.len() as u32).to_le_bytes();
         expected[place..place + 4].copy_from_slice(&checksum);
         assert!(result == expected);
-        assert_eq!(Signature::of(View::new(&pe(&[7; 99], &[]))), None);
-    }
-
-    #[test]
-    fn signatures_of_modules_and_mach_o_files_are_found() {
-        let module = [b"module".as_slice(), &[5; 300], &[0; 8], &300_u32.to_be_bytes(), MODULE_END].concat();
-        let view = View::new(&module);
-        let signature = Signature::of(view).unwrap();
-        assert_eq!(respected(view, Patches::default(), Some(&signature)).unwrap().unwrap().to_vec(view), b"module");
-        assert_eq!(Signature::of(View::new(&module[..module.len() - 1])), None);
-
-        let macho = |command: u32| {
-            let mut bytes = [MACHO_64, &[0; 28]].concat();
-            bytes[16] = 2;
-            for command in [2, command] {
-                bytes.extend([command, 16, 0, 0].map(u32::to_le_bytes).concat());
-            }
-            bytes
-        };
-        let universal = |part: &[u8]| {
-            let entry = [7, 3, 28, part.len() as u32, 0].map(u32::to_be_bytes).concat();
-            [UNIVERSAL, &1_u32.to_be_bytes(), &entry, part].concat()
-        };
-        for (command, expected) in [(LC_CODE_SIGNATURE, Some(Signature::MachO)), (3, None)] {
-            assert_eq!(Signature::of(View::new(&macho(command))), expected);
-            assert_eq!(Signature::of(View::new(&universal(&macho(command)))), expected);
-        }
-    }
-
-    #[test]
-    fn members_that_sign_a_jar_are_at_the_top_of_its_metadata() {
-        let names = ["META-INF/A.SF", "meta-inf/x.rsa", "META-INF/a/B.SF", "META-INF/MANIFEST.MF", "A.SF"];
-        assert_eq!(names.map(Signature::is_of_jar), [true, true, false, false, false]);
-        let names = [
-            "p-1.dist-info/RECORD.jws",
-            "p-1.dist-info/RECORD.p7s",
-            "a/p-1.dist-info/RECORD.jws",
-            "p-1.dist-info/RECORD",
-        ];
-        let is_wheel = |name| Signature::of_member(name) == Some(Signature::Wheel);
-        assert_eq!(names.map(is_wheel), [true, true, false, false]);
     }
 
     #[test]
     fn truncated_and_damaged_files_do_not_panic() {
         let signed = pe(&[7; 99], &[9; 64]);
         for at in 0..signed.len() {
-            Signature::of(View::new(&signed[..at]));
             let mut damaged = signed.clone();
             damaged[at] ^= 0xff;
-            let view = View::new(&damaged);
-            let _ = respected(view, Patches::default(), Signature::of(view).as_ref());
+            let _ = changed(&damaged, 0x200..0x210, Treatment::Removed);
         }
     }
 }

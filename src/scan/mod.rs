@@ -33,7 +33,7 @@ pub(crate) mod inspect;
 pub(crate) mod inventory;
 mod search;
 mod source;
-mod structure;
+pub(crate) mod structure;
 
 #[cfg(test)]
 mod host_tests;

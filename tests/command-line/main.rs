@@ -78,6 +78,7 @@ mod select_set;
 #[cfg(target_os = "linux")]
 mod several_outputs;
 mod shells;
+mod signatures;
 mod silence;
 mod size;
 mod spellings;

@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use crate::base::bytes::{Resource, View, record_memory};
 use crate::base::codec;
 use crate::base::error::Malformed;
+use crate::base::universal::{MAGIC_32, MAGIC_64};
 
 pub use write::write;
 pub use write::{LibraryFormat, write_as};
@@ -153,8 +154,8 @@ const FORMATS: &[ArchiveFormat] = &[
     cpio_format(cpio::MAGICS[2]),
     format(cpio::STRIPPED, Reader::Members(cpio::stripped)),
     format(squashfs::MAGIC, Reader::Members(squashfs::members)),
-    universal_format(universal::MAGIC_32),
-    universal_format(universal::MAGIC_64),
+    universal_format(MAGIC_32),
+    universal_format(MAGIC_64),
 ];
 
 impl ArchiveFormat {

@@ -154,3 +154,8 @@ pub fn replaced(file: &File, new_file: &File, fates: &[ImageFate], screen: &Scre
 pub fn keeps_size(path: &str, reason: KeepsSize) -> String {
     format!("{}: not made smaller: {reason}\n", printable(path))
 }
+
+/// Formats the note that a file has a signature for its new bytes.
+pub fn signature_renewed(path: &str) -> String {
+    format!("{}: its ad hoc signature is renewed\n", printable(path))
+}

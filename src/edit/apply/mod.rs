@@ -19,11 +19,12 @@ use std::sync::Arc;
 
 pub use part::Part;
 
-use super::signature::Signature;
+use super::signature::{Signatures, Treatment};
 use super::{Edit, EditError, EditedFile, Proof, Result};
 use crate::base::bytes::{Limits, MAX_NESTING};
 use crate::base::error::Error;
 use crate::base::io::{Access, Input, Output, Sink};
+use crate::base::signature::Signature;
 use crate::scan::Scan;
 use crate::scan::inventory::File;
 use crate::target::Device;
@@ -61,6 +62,8 @@ pub struct ApplyOptions {
     pub shrinks: bool,
     /// Changes signed files, and removes their signatures.
     pub breaks_signatures: bool,
+    /// The result replaces the input.
+    pub in_place: bool,
 }
 
 /// A file of the input whose device code is in kpack archives, and therefore not in the input.
@@ -83,6 +86,8 @@ pub struct Applied {
     pub split_hosts: Vec<SplitHost>,
     /// Paths of the files whose signatures the edit breaks, with these.
     pub broken_signatures: Vec<(String, Signature)>,
+    /// Paths of the files whose ad hoc signatures are renewed.
+    pub renewed_signatures: Vec<String>,
     /// Wheels without a record, with their metadata directories.
     pub without_record: Vec<(String, String)>,
 }
@@ -108,7 +113,7 @@ struct Job<'a> {
     directory: PathBuf,
     visit: RefCell<&'a mut dyn FnMut(EditedInput<'_>)>,
     split_hosts: RefCell<Vec<SplitHost>>,
-    broken_signatures: RefCell<Vec<(String, Signature)>>,
+    signatures: RefCell<Signatures>,
     without_record: RefCell<Vec<(String, String)>>,
 }
 
@@ -119,13 +124,14 @@ impl<'a> Job<'a> {
         directory: PathBuf,
         visit: &'a mut dyn FnMut(EditedInput<'_>),
     ) -> Self {
+        let treatment = if options.breaks_signatures { Treatment::Removed } else { Treatment::Refused };
         Job {
             rule,
             options,
             directory,
             visit: RefCell::new(visit),
             split_hosts: RefCell::default(),
-            broken_signatures: RefCell::default(),
+            signatures: RefCell::new(Signatures::new(treatment)),
             without_record: RefCell::default(),
         }
     }
@@ -134,6 +140,9 @@ impl<'a> Job<'a> {
     fn run(&self, input: &Input, write: &mut dyn FnMut(&Edits<'_>) -> Result<Input>) -> Result<bool> {
         let path = input.path().to_string_lossy().into_owned();
         let has_images = self.edit(input, &path, MAX_NESTING, &mut |edits| {
+            if self.options.in_place && !edits.patches.is_empty() {
+                self.signatures.borrow_mut().check_replaced(input.path())?;
+            }
             let written = write(&edits)?.with_limits(self.options.limits);
             self.prove(&edits, input, &written, &path)
         })?;
@@ -196,8 +205,15 @@ pub fn apply(
         Ok(output.written(options.access)?)
     })?;
     let split_hosts = job.split_hosts.take();
-    let broken_signatures = job.broken_signatures.take();
+    let Signatures { broken: broken_signatures, renewed: renewed_signatures, .. } = job.signatures.into_inner();
     let without_record = job.without_record.take();
     let size = input.size();
-    Ok(has_images.then_some(Applied { size, new_size, split_hosts, broken_signatures, without_record }))
+    Ok(has_images.then_some(Applied {
+        size,
+        new_size,
+        split_hosts,
+        broken_signatures,
+        renewed_signatures,
+        without_record,
+    }))
 }

@@ -14,10 +14,11 @@ use crate::base::archive::{ArchiveFormat, Member, MemberContent};
 use crate::base::bytes::{MAX_NESTING, View};
 use crate::base::error::{Error, Malformed};
 use crate::base::io::{Access, Input, SharedSpool};
+use crate::base::signature::Signature;
 use crate::edit::archive::ar;
 use crate::edit::archive::zip::{Packing, ZipFile};
 use crate::edit::patch::Patches;
-use crate::edit::signature::{self, Signature};
+use crate::edit::signature::CheckedPatches;
 use crate::edit::{EditError, EditedFile, Result, edit_file};
 use crate::format::kernel_store;
 use crate::scan::inventory::File;
@@ -30,7 +31,7 @@ const SELECTIONS_PER_DEVICE: usize = 5;
 /// The edits of all files of an input.
 pub struct Edits<'a> {
     /// Changes of the input.
-    pub patches: Patches<'a>,
+    pub patches: CheckedPatches<'a>,
     /// The file of the patches' bytes, if these are not in memory.
     pub packed: Option<&'a Input>,
     /// The files that are not proven yet.
@@ -71,7 +72,7 @@ impl Job<'_> {
     }
 
     /// Edits a file in an input, or the members of a static library. Returns the patches of the file.
-    fn part<'a>(&self, part: &Part<'a>, levels: usize, leaves: &mut Vec<Leaf<'a>>) -> Result<Patches<'a>> {
+    fn part<'a>(&self, part: &Part<'a>, levels: usize, leaves: &mut Vec<Leaf<'a>>) -> Result<CheckedPatches<'a>> {
         let format = ArchiveFormat::of(part.bytes());
         let is_library = format.is_some_and(ArchiveFormat::is_library);
         // A Debian package is a library of compressed files.
@@ -83,6 +84,7 @@ impl Job<'_> {
         if let Some(defect) = members.defect.or_else(|| format.check_end(part.bytes()).err()) {
             return Err(defect.in_file(Path::new(&part.name())).into());
         }
+        let signature = Signature::of_ar(&members.members);
         let mut changes = Vec::new();
         for member in members.members {
             let path = name(part, &member);
@@ -98,11 +100,12 @@ impl Job<'_> {
             }
         }
         let changes = Patches::new(changes).ok_or(EditError::Overlap)?;
-        ar::with_members(part.bytes(), changes).map_err(|error| error.in_file(Path::new(&part.name())))
+        let patches = ar::with_members(part.bytes(), changes).map_err(|error| error.in_file(Path::new(&part.name())))?;
+        self.signatures.borrow_mut().check_archive(&part.name(), signature, patches)
     }
 
     /// Edits a file that is not an archive. It must be intact: what cannot be read cannot be proven to be unchanged.
-    fn leaf<'a>(&self, part: &Part<'a>, leaves: &mut Vec<Leaf<'a>>) -> Result<Patches<'a>> {
+    fn leaf<'a>(&self, part: &Part<'a>, leaves: &mut Vec<Leaf<'a>>) -> Result<CheckedPatches<'a>> {
         let scan = Scan::with_options(part.clone(), Options::default(), Some(&CacheBudget::default()))?;
         let file = scan.file();
         if let Some(error) = file.reported_errors().next() {
@@ -113,7 +116,7 @@ impl Job<'_> {
         }
         self.split_hosts.borrow_mut().extend(split_host(part, file, self.options));
         if file.device_images().next().is_none() {
-            return Ok(Patches::default());
+            return Ok(CheckedPatches::default());
         }
         let path = Path::new(&file.path);
         self.charge_judgement(part, file).map_err(|malformed| malformed.in_file(path))?;
@@ -122,7 +125,8 @@ impl Job<'_> {
         let edited = edited.map_err(|error| error.in_file(path));
         drop(edit);
         let (patches, edited) = edited?;
-        let (patches, edited) = self.signed(part, patches, edited)?;
+        let patches = self.signatures.borrow_mut().check_file(&file.path, part.bytes(), patches)?;
+        let edited = EditedFile { layout: patches.layout(), ..edited };
         leaves.push(Leaf { scan, edited });
         Ok(patches)
     }
@@ -135,36 +139,6 @@ impl Job<'_> {
         let Some(budget) = view.budget() else { return Ok(()) };
         let charged = candidate_sets(file).iter().try_for_each(|set| set.charge(selections, budget));
         charged.map_err(|cause| view.malformed("images by device", 0, cause))
-    }
-
-    /// Refuses to break the signature of a file that changes, or removes it.
-    fn signed<'a>(
-        &self,
-        part: &Part<'a>,
-        patches: Patches<'a>,
-        edited: EditedFile,
-    ) -> Result<(Patches<'a>, EditedFile)> {
-        if patches.is_empty() {
-            return Ok((patches, edited));
-        }
-        let signature = Signature::of(part.bytes());
-        if let Some(signature) = &signature {
-            self.breaks(&part.name(), signature)?;
-        }
-        let patches = signature::respected(part.bytes(), patches, signature.as_ref())
-            .map_err(|error| error.in_file(Path::new(&part.name())))?
-            .ok_or(EditError::Overlap)?;
-        let layout = patches.layout();
-        Ok((patches, EditedFile { layout, ..edited }))
-    }
-
-    /// Records a signature that the edit breaks. It is an error if that was not requested.
-    fn breaks(&self, path: &str, signature: &Signature) -> Result<()> {
-        if !self.options.breaks_signatures {
-            return Err(EditError::Signed { path: path.into(), signature: signature.clone() });
-        }
-        self.broken_signatures.borrow_mut().push((path.to_owned(), signature.clone()));
-        Ok(())
     }
 
     /// Edits the members of a zip file.
@@ -182,7 +156,7 @@ impl Job<'_> {
         if let Some(defect) = members.defect {
             return Err(defect.in_file(Path::new(&archive)).into());
         }
-        let signature = members.members.iter().find_map(|member| Signature::of_member(member.name.as_deref()?));
+        let signature = Signature::of_zip(whole.bytes(), &members.members, zip.directory_start());
         let mut has_images = false;
         let mut is_changed = false;
         let mut contradiction = None;
@@ -204,16 +178,12 @@ impl Job<'_> {
                 Ok(())
             })?;
         }
-        if let Some(signature) = signature
-            && is_changed
-        {
-            self.breaks(&archive, &signature)?;
-        }
         if let Some(directory) = zip.directory_without_record() {
             self.without_record.borrow_mut().push((archive.clone(), directory));
         }
         let packed = packing.finish(Path::new(&archive))?;
         let patches = zip.with_members(&packed).map_err(in_archive)?;
+        let patches = self.signatures.borrow_mut().check_archive(&archive, signature, patches)?;
         write(Edits { patches, packed: packed.stored(), leaves: Vec::new() })?;
         Ok(has_images)
     }

@@ -43,7 +43,7 @@ struct Code<'a> {
 /// Writes an archive for each target ID, and the host file. Markers replace the bundles of the host file.
 pub fn split(
     scan: &Scan<InputSlice>,
-    directory: &SplitDirectory<'_>,
+    directory: &mut SplitDirectory<'_>,
     compression_level: Option<i32>,
 ) -> Result<PlannedSplit> {
     let input = scan.source().input();
@@ -55,15 +55,9 @@ pub fn split(
     let template = format!("{name}_{ARCH_PLACEHOLDER}.kpack");
     let search_path = format!("{DIRECTORY}/{template}");
     let marker = KpackMarker { search_paths: vec![&search_path], kernel_name: &kernel_name }.to_bytes();
-    let mut sink = Sink::new([input]);
-    patches(&registrations, &marker)?.push_to(view, &mut sink);
-    let (host, host_file) = directory.output(&name, &sink)?;
-    let original = IndexedFile::of(name, input)?;
-    let mut planned = PlannedSplit {
-        outputs: vec![host],
-        files: vec![written(directory.path, &host_file, Vec::new(), 0)],
-        index: Index::new(IndexFormat::Kpack, original, host_file),
-    };
+    let host = directory.host(&name, input, patches(&registrations, &marker)?)?;
+    let original = IndexedFile::of(name.clone(), input)?;
+    let mut planned = PlannedSplit::of_host(host, IndexFormat::Kpack, original, directory.path);
     let archs: BTreeSet<&str> = code.iter().map(|code| code.arch).collect();
     for arch in archs {
         let chosen = chosen(&code, arch);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::base::code::{Code, Coded, ErrorClass, Remedy};
 use crate::base::error::{Error, Malformed};
 use crate::base::io::InvalidName;
+use crate::edit::EditError;
 
 /// Error of splitting and joining.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ pub enum SplitError {
         /// The archive.
         path: PathBuf,
     },
+    /// A signature that the split breaks, or one that cannot be read.
+    #[error(transparent)]
+    Signed(Box<EditError>),
     /// A problem of a file.
     #[error("{}: {problem}", path.display())]
     InFile {
@@ -46,6 +50,7 @@ impl Coded for SplitError {
         match self {
             SplitError::File(error) => error.class(),
             SplitError::Malformed(error) => error.class(),
+            SplitError::Signed(error) => error.class(),
             SplitError::Package { .. } | SplitError::ThinArchive { .. } => Code::UnsupportedArchive.into(),
             SplitError::InFile { problem, .. } | SplitError::Problem(problem) => problem.class(),
         }
@@ -163,6 +168,7 @@ impl SplitError {
             SplitError::File(_)
             | SplitError::Package { .. }
             | SplitError::ThinArchive { .. }
+            | SplitError::Signed(_)
             | SplitError::InFile { .. } => self,
         }
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Result;
 use super::error::SplitProblem;
-use super::index::{Index, IndexFormat, IndexedFile, IndexedPart, IndexedSpan};
+use super::index::{IndexFormat, IndexedFile, IndexedPart, IndexedSpan};
 use super::parts::{PartSpans, parts};
 use super::write::{PlannedSplit, SplitDirectory, file_name, part_name, written};
 use crate::base::bytes::size_of_range;
@@ -24,7 +24,7 @@ const CONTAINERS: &str = "containers";
 
 /// Writes the host file and the parts. In the host file, zeros replace the containers. Nothing of a container stays: a
 /// table would still list the images that are gone.
-pub fn split(scan: &Scan<InputSlice>, directory: &SplitDirectory<'_>) -> Result<PlannedSplit> {
+pub fn split(scan: &Scan<InputSlice>, directory: &mut SplitDirectory<'_>) -> Result<PlannedSplit> {
     let input = scan.source().input();
     let view = scan.source().view();
     let name = file_name(input)?;
@@ -32,15 +32,9 @@ pub fn split(scan: &Scan<InputSlice>, directory: &SplitDirectory<'_>) -> Result<
     let empty = |span: &Range<u64>| Patch::in_place(span.clone(), Content::new());
     let patches = parts.iter().flat_map(|part| &part.spans).filter_map(empty).collect();
     let patches = Patches::new(patches).ok_or(SplitProblem::Overlap)?;
-    let mut sink = Sink::new([input]);
-    patches.push_to(view, &mut sink);
-    let (host, host_file) = directory.output(&name, &sink)?;
+    let host = directory.host(&name, input, patches)?;
     let original = IndexedFile::of(name.clone(), input)?;
-    let mut planned = PlannedSplit {
-        outputs: vec![host],
-        files: vec![written(directory.path, &host_file, Vec::new(), 0)],
-        index: Index::new(IndexFormat::Files, original, host_file),
-    };
+    let mut planned = PlannedSplit::of_host(host, IndexFormat::Files, original, directory.path);
     let mut taken = BTreeSet::from([name.clone()]);
     for part in &parts {
         let part_name = part_name(&name, label(part), "part", &mut taken);

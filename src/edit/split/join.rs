@@ -17,6 +17,7 @@ use crate::base::error::Error;
 use crate::base::io::{FileSet, Input, Output, OutputKind, Sink};
 use crate::base::range::Cursor;
 use crate::edit::patch::{Patch, Patches};
+use crate::edit::signature::CheckedPatches;
 use crate::format::kpack::{KpackArchive, Scheme};
 
 /// Writes the original of the split file in `directory` to `path`, or to a file of its name in the directory `path`.
@@ -40,7 +41,7 @@ pub fn join(directory: &Path, path: &Path, options: SplitOptions) -> Result<()> 
     let patches = patches(&index, &code, host.size()).map_err(|error| error.in_file(&index_path))?;
     let inputs = || parts.iter().chain([&host]);
     let mut sink = Sink::new(inputs()).with_slices(code.iter().flatten().map(AsRef::as_ref));
-    patches.push_to(host.view(), &mut sink);
+    CheckedPatches::restoring(patches).push_to(host.view(), &mut sink);
     let set = FileSet::of_inputs(inputs());
     set.add_input(&index_path);
     let place = if path.is_dir() {

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use crate::base::archive::{ArchiveFormat, MemberContent};
 use crate::base::bytes::Limits;
 use crate::base::io::{Access, FileSet, Input};
+use crate::edit::signature::{Signatures, Treatment};
 use crate::format::kernel_store;
 use crate::scan::inventory::WrapperKind;
 use crate::scan::{CacheBudget, InputSlice, Options, Scan};
@@ -51,14 +52,23 @@ pub struct SplitOptions {
 }
 
 /// Result of [`split`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum SplitOutcome {
-    /// The files that were written, the host file first.
-    Done(Vec<SplitFile>),
+    /// The files that were written.
+    Done(Split),
     /// The device code is in kpack archives already.
     AlreadySplit,
     /// The file has no device code.
     NoDeviceCode,
+}
+
+/// Files of a split.
+#[derive(Debug)]
+pub struct Split {
+    /// The files, the host file first.
+    pub files: Vec<SplitFile>,
+    /// Signatures of the host file and of its members.
+    pub signatures: Signatures,
 }
 
 /// A file that was written.
@@ -76,7 +86,15 @@ pub struct SplitFile {
 
 /// Moves the device code of a file to files in `directory`, and writes a copy of the file without it there. All files
 /// are written, or none: joining them must give the original.
-pub fn split(input: Input, directory: &Path, format: SplitFormat, options: SplitOptions) -> Result<SplitOutcome> {
+///
+/// A signature of the file is valid again in the joined file. In the host file it is not.
+pub fn split(
+    input: Input,
+    directory: &Path,
+    format: SplitFormat,
+    signed: Treatment,
+    options: SplitOptions,
+) -> Result<SplitOutcome> {
     let path = input.path().to_owned();
     if kernel_store::is_store(input.view()) {
         return Err(SplitError::Package { path });
@@ -102,15 +120,17 @@ pub fn split(input: Input, directory: &Path, format: SplitFormat, options: Split
         return Ok(if is_split { SplitOutcome::AlreadySplit } else { SplitOutcome::NoDeviceCode });
     }
     let set = FileSet::of_inputs([scan.source().input()]);
-    let place = SplitDirectory { path: directory, set, access: options.access };
+    let signatures = Signatures::new(signed);
+    let mut place = SplitDirectory { path: directory, set, access: options.access, signatures };
     let planned = match format {
-        SplitFormat::Files => files::split(&scan, &place),
+        SplitFormat::Files => files::split(&scan, &mut place),
         SplitFormat::Kpack { .. } if has_wrapper(WrapperKind::HipSplitByKpack) => {
             return Ok(SplitOutcome::AlreadySplit);
         }
-        SplitFormat::Kpack { compression_level } => archives::split(&scan, &place, compression_level),
+        SplitFormat::Kpack { compression_level } => archives::split(&scan, &mut place, compression_level),
     };
     let planned = planned.map_err(|error| error.in_file(&path))?;
-    let files = write::commit(planned, &place, scan.source().input());
-    files.map(SplitOutcome::Done).map_err(|error| error.in_file(&path))
+    let files = write::commit(planned, &place, scan.source().input()).map_err(|error| error.in_file(&path))?;
+    let signatures = std::mem::replace(&mut place.signatures, Signatures::new(signed));
+    Ok(SplitOutcome::Done(Split { files, signatures }))
 }

@@ -5,16 +5,20 @@ use std::fs;
 use std::path::Path;
 
 use super::error::SplitProblem;
-use super::index::{INDEX_NAME, Index, IndexedFile};
+use super::index::{INDEX_NAME, Index, IndexFormat, IndexedBytes, IndexedFile};
 use super::mode::mode;
-use super::{Result, SplitFile, join};
+use super::{Result, SplitError, SplitFile, join};
 use crate::base::io::{Access, FileSet, Input, Output, OutputKind, OutputName, Sink, commit_all};
+use crate::edit::patch::Patches;
+use crate::edit::signature::Signatures;
 
 /// Directory that the files are written to.
 pub struct SplitDirectory<'a> {
     pub path: &'a Path,
     pub set: FileSet,
     pub access: Access,
+    /// Signatures of the host file and of its members.
+    pub signatures: Signatures,
 }
 
 /// Files that are complete and have no names yet.
@@ -24,13 +28,46 @@ pub struct PlannedSplit {
     pub files: Vec<SplitFile>,
 }
 
+impl PlannedSplit {
+    /// Starts with the host file.
+    pub fn of_host(host: WrittenHost, format: IndexFormat, original: IndexedFile, directory: &Path) -> Self {
+        let files = vec![written(directory, &host.file, Vec::new(), 0)];
+        let mut index = Index::new(format, original, host.file);
+        index.bytes = host.bytes;
+        PlannedSplit { outputs: vec![host.output], files, index }
+    }
+}
+
 /// Returns the name of the file in the index and in the directory.
 pub fn file_name(input: &Input) -> Result<OutputName> {
     let name = input.path().file_name().and_then(|name| name.to_str());
     Ok(OutputName::parse(name.ok_or(SplitProblem::Name)?).map_err(SplitProblem::InvalidName)?)
 }
 
+/// A host file that is written, and original bytes that no part has.
+pub struct WrittenHost {
+    pub output: Output,
+    pub file: IndexedFile,
+    /// Bytes of checksums and of signatures, which differ from the original.
+    pub bytes: Vec<IndexedBytes>,
+}
+
 impl SplitDirectory<'_> {
+    /// Writes the host file: the input with changes that move no byte.
+    pub fn host(&mut self, name: &OutputName, input: &Input, patches: Patches<'_>) -> Result<WrittenHost> {
+        let view = input.view();
+        let patches = self.signatures.check_in_place(&input.path().to_string_lossy(), view, patches);
+        let patches = patches.map_err(|error| SplitError::Signed(Box::new(error)))?;
+        let mut bytes = Vec::new();
+        for span in patches.added() {
+            bytes.push(IndexedBytes::new(span.start, view.between("signature", span.clone())?.data()));
+        }
+        let mut sink = Sink::new([input]);
+        patches.push_to(view, &mut sink);
+        let (output, file) = self.output(name, &sink)?;
+        Ok(WrittenHost { output, file, bytes })
+    }
+
     /// Writes an output in the directory, without its name, and returns its record in the index as `name`.
     pub fn output(&self, name: &OutputName, sink: &Sink<'_>) -> Result<(Output, IndexedFile)> {
         self.set.create_directory(self.path)?;

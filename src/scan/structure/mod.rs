@@ -11,7 +11,6 @@ pub mod wrappers;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
 use object::read::{File, FileKind, Object, ObjectSection};
 use object::{ObjectKind, SectionFlags};
 
@@ -21,6 +20,7 @@ use super::source::DecodedBitcode;
 use crate::base::bytes::{Extent, ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
 use crate::base::error::Malformed;
 use crate::base::range::{offset_from, range_at};
+use crate::base::universal;
 use crate::format::embedded::Region;
 use crate::format::fat_binary_wrapper::{
     CUDA, CUDA_RELOCATABLE_SECTION, HIP, MACH_O_MODULE_ID_SECTION, MODULE_ID_SECTION, PE_NAME_SIZE,
@@ -89,8 +89,8 @@ pub fn read(view: View<'_>) -> Structure<'_> {
         Ok(FileKind::Coff | FileKind::CoffBig) => FileFormat::Coff,
         Ok(FileKind::Pe32 | FileKind::Pe64) => FileFormat::Pe,
         Ok(FileKind::MachO32 | FileKind::MachO64) => FileFormat::MachO,
-        Ok(kind @ (FileKind::MachOFat32 | FileKind::MachOFat64)) => {
-            return Structure { defect, ..universal(view, kind) };
+        Ok(FileKind::MachOFat32 | FileKind::MachOFat64) => {
+            return Structure { defect, ..universal(view) };
         }
         _ if bitcode::is_bitcode(view) => FileFormat::Bitcode,
         _ => FileFormat::Raw,
@@ -135,20 +135,9 @@ pub fn is_container_section(name: &str) -> bool {
     is_known || bundle_section::entry_id(name).is_some()
 }
 
-/// Reads the headers of a Mach-O file for several machines. It contains a file for each. Java class files have the same
-/// magic, but no such files in them.
-fn universal(view: View<'_>, kind: FileKind) -> Structure<'_> {
-    fn ranges<Arch: FatArch>(arches: &[Arch]) -> Vec<(u64, u64)> {
-        arches.iter().map(FatArch::file_range).collect()
-    }
-    let ranges = match kind {
-        FileKind::MachOFat64 => MachOFatFile64::parse(view.data()).map(|file| ranges(file.arches())),
-        _ => MachOFatFile32::parse(view.data()).map(|file| ranges(file.arches())),
-    };
-    let views = ranges
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|(at, size)| view.part("slice", Extent { offset: at, size }).ok());
+/// Reads the headers of the Mach-O files in a universal file.
+fn universal(view: View<'_>) -> Structure<'_> {
+    let views = universal::slices(view).into_iter().filter_map(|slice| view.part("slice", slice.extent).ok());
     let slices = without_overlaps(views.collect(), View::range);
     let mut structure = Structure::new(FileFormat::Raw);
     for slice in slices {

@@ -89,6 +89,11 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
         pointers
     }
 
+    /// Offsets of the relocated pointers, and their destinations.
+    pub fn relocated(&self) -> impl Iterator<Item = (u64, &PointerTarget<'data>)> {
+        self.relocated.iter().map(|(place, target)| (*place, target))
+    }
+
     /// Destination of the pointer at this offset of the host file.
     pub fn at(&self, place: u64) -> PointerTarget<'data> {
         match (self.relocated.get(&place), self.word(place)) {

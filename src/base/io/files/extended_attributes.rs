@@ -36,11 +36,7 @@ impl ExtendedAttributes {
         let size = rustix::fs::listxattr(path, &mut names).unwrap_or(0);
         let mut attributes = Vec::new();
         for name in names.get(..size).unwrap_or_default().split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
-            let mut value = vec![0; MAX_SIZE];
-            if let Ok(size) = rustix::fs::getxattr(path, name, &mut value) {
-                value.truncate(size);
-                attributes.push((name.to_owned(), value));
-            }
+            attributes.extend(value(path, name).map(|value| (name.to_owned(), value)));
         }
         ExtendedAttributes(attributes)
     }
@@ -60,6 +56,26 @@ impl ExtendedAttributes {
         }
         lost
     }
+}
+
+/// Returns the value of an attribute of the file that a path leads to.
+#[cfg(target_os = "linux")]
+pub fn extended_attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
+    value(path, name.as_bytes())
+}
+
+#[cfg(target_os = "linux")]
+fn value(path: &Path, name: &[u8]) -> Option<Vec<u8>> {
+    let mut value = vec![0; MAX_SIZE];
+    let size = rustix::fs::getxattr(path, name, &mut value).ok()?;
+    value.truncate(size);
+    Some(value)
+}
+
+/// Reads nothing.
+#[cfg(not(target_os = "linux"))]
+pub fn extended_attribute(_path: &Path, _name: &str) -> Option<Vec<u8>> {
+    None
 }
 
 /// Sets an attribute, unless the file has it: every file of a directory may have the same label, and setting it may

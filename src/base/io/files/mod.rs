@@ -40,6 +40,7 @@ pub use destination::STANDARD_OUTPUT;
 pub(crate) use destination::is_standard_output;
 pub(crate) use directory::files_below;
 pub use extended_attributes::LostAttribute;
+pub(crate) use extended_attributes::extended_attribute;
 pub use file_set::{FileSet, OutputKind, OutputPath};
 pub(crate) use file_state::FileState;
 pub(crate) use file_state::is_same_file;

@@ -58,6 +58,11 @@ impl<'data> ZipFile<'data> {
         Ok(ZipFile { archive, directory, members, record: OnceCell::new() })
     }
 
+    /// Offset of the central directory.
+    pub fn directory_start(&self) -> u64 {
+        self.directory.start
+    }
+
     /// Compresses the new bytes of a member with its old method. `member` is an index of
     /// [`crate::base::archive::members`], and `name` the member's name in errors.
     pub fn pack(

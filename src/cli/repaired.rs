@@ -8,13 +8,14 @@ use super::limit::LimitArguments;
 use super::locking::below;
 use super::problems::Problems;
 use super::{Status, access, negative, terminal};
+use crate::base::archive::zip::reader::RecordUse;
 use crate::base::bytes::Budget;
 use crate::base::io::Input;
 use crate::cli::codes::Code;
 use crate::cli::report::{self, CheckedRecord, Repair};
 use crate::edit::archive::zip::check_record;
 use crate::edit::repaired::{BuiltFile, compare};
-use crate::scan::{CacheBudget, Options, expand_paths};
+use crate::scan::{CacheBudget, Options, Scanner, expand_paths};
 
 /// How the comparison is printed.
 #[derive(Clone, Copy)]
@@ -24,8 +25,11 @@ pub struct Form {
 }
 
 pub fn run(old: &Path, new: &Path, form: Form, limits: &LimitArguments, problems: &Problems) -> Result<Status> {
-    let before = built_files(old, limits, problems)?;
-    let after = built_files(new, limits, problems)?;
+    let options = Options { hash: true, ..Options::default() };
+    let scanner = limits.scanner(options).with_cache(CacheBudget::default()).with_kept_files(|_| true);
+    let before = built_files(old, &scanner, problems)?;
+    // Wheels are compared with their records below, for a separate list.
+    let after = built_files(new, &scanner.with_record_use(RecordUse::Nothing), problems)?;
     if !before.iter().chain(&after).any(BuiltFile::has_images) {
         return Err(coded(Code::NoImages, format!("{}: no device code to compare on either side", negative::inputs())));
     }
@@ -49,12 +53,10 @@ pub fn run(old: &Path, new: &Path, form: Form, limits: &LimitArguments, problems
 }
 
 /// Scans all files at a path. Their paths are relative to it.
-fn built_files(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result<Vec<BuiltFile>> {
-    let options = Options { hash: true, ..Options::default() };
-    let scanner = limits.scanner(options).with_cache(CacheBudget::default()).with_kept_files(|_| true);
+fn built_files(path: &Path, scanner: &Scanner, problems: &Problems) -> Result<Vec<BuiltFile>> {
     let mut files = Vec::new();
     let work = |_, outcome| BuiltFile::of(outcome);
-    InputArguments::single(path.to_owned()).scan_and(&scanner, problems, &work, &mut |file| files.push(file))?;
+    InputArguments::single(path.to_owned()).scan_and(scanner, problems, &work, &mut |file| files.push(file))?;
     for file in &mut files {
         file.path = below(&file.path, path);
     }
@@ -78,8 +80,8 @@ fn checked_record(wheel: &Path, limits: &LimitArguments) -> Result<CheckedRecord
     let input = Input::open_any(wheel, access::get())?;
     let budget = Budget::new(limits.limits(), input.size());
     let input = input.with_budget(budget);
-    let checked = check_record(input.view()).map_err(|error| error.in_file(wheel))?;
     let path = wheel.to_string_lossy().into_owned();
+    let checked = check_record(input.view(), &path).map_err(|error| error.in_file(wheel))?;
     Ok(match checked {
         Some(check) => CheckedRecord {
             path,

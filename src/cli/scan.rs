@@ -16,6 +16,7 @@ use super::problems::Problems;
 use super::terminal::TextOutput;
 use super::{Status, negative, terminal};
 use crate::analyze::size::ArchTotals;
+use crate::base::archive::zip::reader::RecordUse;
 use crate::base::error::Error;
 use crate::cli::report::{self, Nothing, ScanDocument, Screen};
 use crate::scan::filter::FilterRun;
@@ -161,6 +162,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         hash: arguments.hash,
         ..Options::default()
     });
+    // A list of images is not worth the hashes of all files in a wheel.
+    let record_use = if arguments.hash { RecordUse::Bytes } else { RecordUse::Sizes };
+    let scanner = scanner.with_record_use(record_use);
     if filter.is_empty() {
         arguments.inputs.scan_until(&scanner, &problems, &|_, outcome| outcome.into_file(), &mut take)?;
     } else {

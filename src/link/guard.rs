@@ -140,7 +140,8 @@ const THIN_MAGIC: &[u8; 8] = b"!<thin>\n";
 
 /// Opens a file, or the members of an archive that can be opened.
 fn expand(input: Input, path: &Path, options: &LinkOptions) -> Vec<HostFile> {
-    let open = OpenOptions { archives: Archives::Libraries, limits: options.limits, access: options.access };
+    let open =
+        OpenOptions { archives: Archives::Libraries, limits: options.limits, ..OpenOptions::new(options.access) };
     let mut files = Vec::new();
     scan::expand_input(input, path, open, &mut |slice| files.extend(slice.ok().map(|it| HostFile::new(it, false))));
     files

@@ -152,7 +152,8 @@ impl Inputs<'_> {
             return Ok(true);
         }
         let first = self.files.len();
-        let open = OpenOptions { archives: Archives::Libraries, limits: options.limits, access: options.access };
+        let open =
+            OpenOptions { archives: Archives::Libraries, limits: options.limits, ..OpenOptions::new(options.access) };
         let mut outcome = Ok(is_archive);
         scan::expand_input(input, path, open, &mut |slice| match slice {
             Ok(slice) => {

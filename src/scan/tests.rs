@@ -309,7 +309,7 @@ fn members_of_archives_are_separate_files() {
 
     let listed = |path: &Path| -> Vec<_> {
         let mut parts = Vec::new();
-        let options = OpenOptions { archives: Archives::All, limits: Limits::default(), access: MAPPED };
+        let options = OpenOptions::new(MAPPED);
         inputs::each_input(path, options, &mut |part| parts.push(part)).unwrap();
         parts
             .into_iter()

@@ -12,6 +12,7 @@ mod changed_input;
 mod check;
 #[path = "../../linker-tests/harness/command.rs"]
 mod command;
+mod contradictions;
 mod device_link;
 mod diff;
 mod doctor;
@@ -97,6 +98,7 @@ mod verify;
 mod victims;
 mod wrap;
 mod zebin;
+mod zip_files;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -31,7 +31,7 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
             end = content.range_in(view).end;
             MemberContent::Here(content)
         };
-        take(Member { name: Some(name), packed_size: None, size: None, content });
+        take(Member::new(Some(name), content));
     }
     Ok(())
 }

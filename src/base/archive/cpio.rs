@@ -71,7 +71,7 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
         if number(header, "cpio mode", layout.mode, layout.radix)? & TYPE == REGULAR {
             super::charge_name(view, name)?;
             let name = Some(String::from_utf8_lossy(name).into_owned());
-            take(Member { name, packed_size: None, size: None, content: MemberContent::Here(content) });
+            take(Member::new(name, MemberContent::Here(content)));
         }
     }
 }
@@ -81,7 +81,7 @@ pub fn stripped<'data>(_: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> R
     let reason = "not opened: cpio archive without names, of an RPM package with files of 4 GiB; unpack the package \
                   with rpm2archive"
         .to_owned();
-    take(Member { name: None, packed_size: None, size: None, content: MemberContent::Unreadable(reason) });
+    take(Member::new(None, MemberContent::Unreadable(reason)));
     Ok(())
 }
 

@@ -27,6 +27,7 @@ use crate::base::universal::{MAGIC_32, MAGIC_64};
 
 pub use write::write;
 pub use write::{LibraryFormat, write_as};
+pub use zip::comparison::RowComparison;
 
 /// A file in an archive.
 #[derive(Debug)]
@@ -39,6 +40,15 @@ pub struct Member<'data> {
     pub size: Option<u64>,
     /// Bytes of the member.
     pub content: MemberContent<'data>,
+    /// Comparison with the record of its wheel, for whoever reads the bytes.
+    pub comparison: Option<RowComparison<'data>>,
+}
+
+impl<'data> Member<'data> {
+    /// Creates a member whose sizes the archive does not state.
+    pub fn new(name: Option<String>, content: MemberContent<'data>) -> Self {
+        Member { name, packed_size: None, size: None, content, comparison: None }
+    }
 }
 
 /// Location of a member's bytes.
@@ -107,13 +117,13 @@ pub struct ArchiveFormat {
     /// Returns whether a file with this magic has the format, for a magic that other files share.
     has_format: fn(View<'_>) -> bool,
     reader: Reader,
-    /// Checks that no members are missing at the end, if the format can show it.
-    check_end: fn(View<'_>) -> Result<(), Malformed>,
+    /// Checks that the members are all that the file has, if the format can show it.
+    check_whole: fn(View<'_>) -> Result<(), Malformed>,
 }
 
 /// Defines a format whose magic no other files have.
 const fn format(magic: &'static [u8], reader: Reader) -> ArchiveFormat {
-    ArchiveFormat { magic, offset: 0, has_format: |_| true, reader, check_end: |_| Ok(()) }
+    ArchiveFormat { magic, offset: 0, has_format: |_| true, reader, check_whole: |_| Ok(()) }
 }
 
 const fn universal_format(magic: &'static [u8]) -> ArchiveFormat {
@@ -124,16 +134,20 @@ const fn cpio_format(magic: &'static [u8]) -> ArchiveFormat {
     ArchiveFormat { has_format: cpio::is_cpio, ..format(magic, Reader::Members(cpio::members)) }
 }
 
+const fn zip_format(magic: &'static [u8]) -> ArchiveFormat {
+    ArchiveFormat { check_whole: zip::check_whole, ..format(magic, Reader::Zip) }
+}
+
 const fn library_format(magic: &'static [u8]) -> ArchiveFormat {
-    ArchiveFormat { check_end: ar::tables_have_members, ..format(magic, Reader::Members(ar::members)) }
+    ArchiveFormat { check_whole: ar::tables_have_members, ..format(magic, Reader::Members(ar::members)) }
 }
 
 const FORMATS: &[ArchiveFormat] = &[
     library_format(ar::MAGICS[0]),
     library_format(ar::MAGICS[1]),
-    format(zip::MAGIC, Reader::Zip),
+    zip_format(zip::MAGIC),
     // A zip file without files.
-    format(b"PK\x05\x06", Reader::Zip),
+    zip_format(b"PK\x05\x06"),
     // The version that follows differs between POSIX and GNU.
     ArchiveFormat { offset: 257, ..format(b"ustar", Reader::Members(tar::members)) },
     format(b"\x1f\x8b\x08", Reader::Compressed(compressed::gzip)),
@@ -189,13 +203,14 @@ impl ArchiveFormat {
             Reader::Zip => return zip::members(view, read, take),
             Reader::Compressed(unpack) => unpack(view),
         };
-        take(Member { name: None, packed_size: None, size: None, content: MemberContent::Packed(unpack) });
+        take(Member::new(None, MemberContent::Packed(unpack)));
         Ok(())
     }
 
-    /// Checks that no members are missing at the end. LLVM's tools do not check that.
-    pub fn check_end(&self, view: View<'_>) -> Result<(), Malformed> {
-        (self.check_end)(view)
+    /// Checks that no members are missing at the end, and that all readers find the same members. LLVM's tools do not
+    /// check that.
+    pub fn check_whole(&self, view: View<'_>) -> Result<(), Malformed> {
+        (self.check_whole)(view)
     }
 
     /// Returns the format of a zip file at the end of a view that begins with something else, and the offset of its
@@ -222,7 +237,7 @@ impl ArchiveFormat {
 pub fn members(view: View<'_>) -> Option<Result<Vec<Member<'_>>, Malformed>> {
     let format = ArchiveFormat::of(view)?;
     let Members { members, defect } = format.members(view);
-    Some(defect.map_or_else(|| format.check_end(view).map(|()| members), Err))
+    Some(defect.map_or_else(|| format.check_whole(view).map(|()| members), Err))
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
             "not opened: its payload is no {format} archive compressed by {compressor}; unpack it with rpm2archive"
         ))
     };
-    take(Member { name: None, packed_size: None, size: None, content });
+    take(Member::new(None, content));
     Ok(())
 }
 

@@ -63,7 +63,7 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
     let files = Rc::new(FileSystem::read(view)?);
     if files.compressor == LZO {
         let reason = "not opened: squashfs file system compressed by LZO; unpack it with unsquashfs".to_owned();
-        take(Member { name: None, packed_size: None, size: None, content: MemberContent::Unreadable(reason) });
+        take(Member::new(None, MemberContent::Unreadable(reason)));
         return Ok(());
     }
     let mut directories = vec![(view.u64("squashfs root inode", ROOT)?, String::new())];
@@ -84,7 +84,7 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
                     let size = Some(file.size);
                     let files = Rc::clone(&files);
                     let content = MemberContent::Packed(Box::new(move |to: &mut dyn Write| files.unpack(&file, to)));
-                    take(Member { name: Some(path), packed_size: None, size, content });
+                    take(Member { size, ..Member::new(Some(path), content) });
                 }
                 Inode::Other => {}
             }

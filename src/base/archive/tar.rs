@@ -46,7 +46,7 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
         } else {
             MemberContent::Here(content)
         };
-        take(Member { name: Some(name), packed_size: None, size: None, content });
+        take(Member::new(Some(name), content));
     }
     // Archives end with two blocks of zeros. Without any, members may be missing.
     match view.from(end).data().first_chunk::<{ BLOCK as usize }>() {

@@ -37,7 +37,7 @@ pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) ->
         end = slice.range_in(view).end;
         let known = MACHINES.iter().find(|(known, _)| *known == machine);
         let name = known.map_or_else(|| format!("machine {}", machine.0), |(_, name)| (*name).to_owned());
-        take(Member { name: Some(name), packed_size: None, size: None, content: MemberContent::Here(slice) });
+        take(Member::new(Some(name), MemberContent::Here(slice)));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::Job;
 use super::part::Part;
 use super::split_host::split_host;
 use crate::analyze::select::candidate_sets;
-use crate::base::archive::{ArchiveFormat, Member, MemberContent};
+use crate::base::archive::{ArchiveFormat, Member, MemberContent, RowComparison, Unpack};
 use crate::base::bytes::{MAX_NESTING, View};
 use crate::base::error::{Error, Malformed};
 use crate::base::io::{Access, Input, SharedSpool};
@@ -56,7 +56,7 @@ impl Job<'_> {
     ) -> Result<bool> {
         let whole = Part::whole(path.to_owned(), input);
         match (ArchiveFormat::of(whole.bytes()), levels.checked_sub(1)) {
-            (Some(format), Some(inner)) if format.is_zip() => self.zip(&whole, format, inner, write),
+            (Some(format), Some(inner)) if format.is_zip() => self.zip(&whole, inner, write),
             (Some(format), _) if !format.is_library() => Err(EditError::UnsupportedArchive { path: path.into() }),
             (None, _) if has_unchangeable_members(whole.bytes()) => {
                 Err(EditError::UnsupportedArchive { path: path.into() })
@@ -81,7 +81,7 @@ impl Job<'_> {
         }
         let (Some(format), Some(inner)) = (format, levels.checked_sub(1)) else { return self.leaf(part, leaves) };
         let members = format.members(part.bytes());
-        if let Some(defect) = members.defect.or_else(|| format.check_end(part.bytes()).err()) {
+        if let Some(defect) = members.defect.or_else(|| format.check_whole(part.bytes()).err()) {
             return Err(defect.in_file(Path::new(&part.name())).into());
         }
         let signature = Signature::of_ar(&members.members);
@@ -142,38 +142,24 @@ impl Job<'_> {
     }
 
     /// Edits the members of a zip file.
-    fn zip(
-        &self,
-        whole: &Part<'_>,
-        format: &ArchiveFormat,
-        inner: usize,
-        write: &mut dyn FnMut(Edits<'_>) -> Result<()>,
-    ) -> Result<bool> {
+    fn zip(&self, whole: &Part<'_>, inner: usize, write: &mut dyn FnMut(Edits<'_>) -> Result<()>) -> Result<bool> {
         let archive = whole.name();
         let in_archive = |error: EditError| error.in_file(Path::new(&archive));
-        let zip = ZipFile::read(whole.bytes()).map_err(in_archive)?;
-        let members = format.members(whole.bytes());
+        let zip = ZipFile::read(whole.bytes(), &archive).map_err(in_archive)?;
+        let members = zip.members();
         if let Some(defect) = members.defect {
             return Err(defect.in_file(Path::new(&archive)).into());
         }
         let signature = Signature::of_zip(whole.bytes(), &members.members, zip.directory_start());
         let mut has_images = false;
         let mut is_changed = false;
-        let mut contradiction = None;
         let mut spool = SharedSpool::new();
         let mut packing = Packing::in_directory(self.directory.clone());
         for (index, member) in members.members.into_iter().enumerate() {
             let path = name(whole, &member);
             let unpacked = self.unpacked(whole, member, &path, &mut spool)?;
             has_images |= self.edit(&unpacked, &path, inner, &mut |edits| {
-                let is_member_changed = !edits.patches.is_empty();
-                is_changed |= is_member_changed;
-                let found = zip.contradiction(index, unpacked.view(), is_member_changed).map_err(in_archive)?;
-                contradiction = contradiction.take().or(found);
-                // Nothing is compressed for a wheel that is refused.
-                if is_changed && let Some(contradiction) = contradiction.take() {
-                    return Err(in_archive(contradiction.into()));
-                }
+                is_changed |= !edits.patches.is_empty();
                 self.pack((&zip, index), &edits, &unpacked, &path, &mut packing).map_err(in_archive)?;
                 Ok(())
             })?;
@@ -188,19 +174,21 @@ impl Job<'_> {
         Ok(has_images)
     }
 
-    /// Writes a member of a zip file to a spool.
+    /// Writes a member of a zip file to a spool. A member that contradicts the record of its wheel is an error.
     fn unpacked(&self, archive: &Part<'_>, member: Member<'_>, path: &str, spool: &mut SharedSpool) -> Result<Input> {
         let input = archive.input();
-        let archive = (input, input.budget());
-        Ok(match member.content {
-            MemberContent::Packed(unpack) => unpacked(path, unpack, archive, spool)?,
-            MemberContent::Here(view) => {
-                let copy = Box::new(move |to: &mut dyn io::Write| to.write_all(view.data()));
-                unpacked(path, copy, archive, spool)?
-            }
+        let mut comparison = member.comparison;
+        let unpack: Unpack<'_> = match member.content {
+            MemberContent::Packed(unpack) => unpack,
+            MemberContent::Here(view) => Box::new(move |to| to.write_all(view.data())),
             MemberContent::Elsewhere(_) => return Err(EditError::UnsupportedArchive { path: path.into() }),
             MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path: path.into(), why }.into()),
-        })
+        };
+        let unpacked = unpacked(path, unpack, comparison.as_mut(), (input, input.budget()), spool)?;
+        match comparison.and_then(RowComparison::finish) {
+            Some(contradiction) => Err(contradiction.in_file(Path::new(&archive.name())).into()),
+            None => Ok(unpacked),
+        }
     }
 
     /// Writes the new bytes of a member, proves them and compresses them, if something changes.

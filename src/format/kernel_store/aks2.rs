@@ -52,7 +52,7 @@ pub fn members<'data>(view: View<'data>, members: &mut Vec<Member<'data>>) -> Re
         if code.size() > 0 {
             charge_name(view, name)?;
             let name = Some(name.to_owned());
-            members.push(Member { name, packed_size: None, size: None, content: MemberContent::Here(code) });
+            members.push(Member::new(name, MemberContent::Here(code)));
         }
     }
     Ok(())

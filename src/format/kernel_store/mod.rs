@@ -37,5 +37,5 @@ fn charge_name(view: View<'_>, name: &str) -> Result<(), Malformed> {
 }
 
 fn packed(name: Option<String>, unpack: Unpack<'_>) -> Member<'_> {
-    Member { name, packed_size: None, size: None, content: MemberContent::Packed(unpack) }
+    Member::new(name, MemberContent::Packed(unpack))
 }

@@ -68,7 +68,8 @@ pub fn for_each_object(
     for LineInput { path, is_whole } in &line.inputs {
         let input = Input::open_file(path.clone(), options.access)?.with_limits(options.limits);
         let is_lazy = ArchiveFormat::of(input.view()).is_some_and(ArchiveFormat::is_library) && !is_whole;
-        let open = OpenOptions { archives: Archives::Libraries, limits: options.limits, access: options.access };
+        let open =
+            OpenOptions { archives: Archives::Libraries, limits: options.limits, ..OpenOptions::new(options.access) };
         let mut outcome = Ok(());
         scan::expand_input(input, path, open, &mut |slice| {
             if outcome.is_ok() {

@@ -7,9 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::InputSlice;
 use super::expand::{Expansion, OpenArchive, OpenOptions, charge, each_input, expand_input};
-use crate::base::archive::zip;
-use crate::base::archive::zip::directory::Directory;
 use crate::base::archive::zip::entry::STORED;
+use crate::base::archive::zip::reader::ZipReader;
 use crate::base::archive::{self, MemberContent};
 use crate::base::bytes::{Budget, MAX_NESTING};
 use crate::base::error::{Malformed, Result};
@@ -59,24 +58,28 @@ struct Package<'a> {
     slice: &'a InputSlice,
     path: &'a Path,
     options: OpenOptions,
-    directory: Directory<'a>,
+    zip: ZipReader<'a>,
     /// Spools that no thread uses.
     spools: Mutex<Vec<SharedSpool>>,
 }
 
 impl<'a> Package<'a> {
     fn read(slice: &'a InputSlice, path: &'a Path, options: OpenOptions) -> Result<Self, Malformed> {
-        let directory = Directory::read(slice.input().view(), &|size| slice.input().count_read(size))?;
-        Ok(Package { slice, path, options, directory, spools: Mutex::default() })
+        let input = slice.input();
+        let zip = ZipReader::read(input.view(), &slice.path, options.record_use, &|size| input.count_read(size))?;
+        Ok(Package { slice, path, options, zip, spools: Mutex::default() })
     }
 
-    /// Opens the members. An error is the reason why the remaining members cannot be located.
+    /// Opens the members, after the contradictions of the file. An error is the reason why the remaining members cannot be located.
     ///
     /// Each batch has a part of the budget, whose use is charged in the order of the members. The members of a batch that
     /// does not fit are opened again, one after another: results must not depend on timing.
     fn map<R: Send>(&self, workers: usize, work: &Work<'_, R>, take: &mut dyn FnMut(R)) -> Result<(), Malformed> {
         let input = self.slice.input();
-        let files: Vec<usize> = self.directory.entries.files(&|size| input.count_read(size)).collect();
+        for contradiction in self.zip.contradictions(&|size| input.count_read(size))? {
+            work(Err(contradiction.in_file(Path::new(&self.slice.path))), take);
+        }
+        let files: Vec<usize> = self.zip.directory.entries.files(&|size| input.count_read(size)).collect();
         let batches = self.batches(&files);
         let is_exhausted = AtomicBool::new(input.budget().exhaustion().is_some());
         let open = |batch: &&[usize], send: &mut dyn FnMut(Option<(Vec<R>, Budget)>)| {
@@ -113,8 +116,12 @@ impl<'a> Package<'a> {
         // A limit must not be reached earlier than without threads.
         let uncharged = self.slice.input().budget().part();
         let packed_size = |index: usize| {
-            let entry =
-                self.directory.entries.get_charging(index, &uncharged).filter(|entry| entry.fields.method != STORED);
+            let entry = self
+                .zip
+                .directory
+                .entries
+                .get_charging(index, &uncharged)
+                .filter(|entry| entry.fields.method != STORED);
             self.slice.input().count_read(entry.as_ref().map_or(0, |entry| entry.size));
             entry.map_or(u64::MAX, |entry| entry.fields.compressed.value.max(SMALLEST))
         };
@@ -133,9 +140,9 @@ impl<'a> Package<'a> {
         let budget = input.budget().part();
         let mut results = Vec::new();
         for &index in batch {
-            let entry = self.directory.entries.get_charging(index, &budget)?;
+            let entry = self.zip.directory.entries.get_charging(index, &budget)?;
             let view = input.view().charging(&budget);
-            let member = zip::member(view, &entry, &|size| input.count_read(size)).ok()?;
+            let member = self.zip.member(view, &entry, &|size| input.count_read(size)).ok()?;
             charge(view, &member).ok().filter(|()| matches!(member.content, MemberContent::Packed(_)))?;
             self.expand(&budget, &mut |slice| work(slice, &mut |result| results.push(result)), |expansion, archive| {
                 expansion.member(archive, member);
@@ -147,8 +154,8 @@ impl<'a> Package<'a> {
     /// Opens a member after all members before it. Breaks if the budget does not allow opening more.
     fn open(&self, index: usize, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<ControlFlow<()>, Malformed> {
         let input = self.slice.input();
-        let Some(entry) = self.directory.entries.get(index) else { return Ok(ControlFlow::Continue(())) };
-        let member = zip::member(input.view(), &entry, &|size| input.count_read(size))?;
+        let Some(entry) = self.zip.directory.entries.get(index) else { return Ok(ControlFlow::Continue(())) };
+        let member = self.zip.member(input.view(), &entry, &|size| input.count_read(size))?;
         let mut flow = ControlFlow::Continue(());
         self.expand(input.budget(), take, |expansion, archive| {
             expansion.charged_member(archive, member);

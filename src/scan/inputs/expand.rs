@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::appended::{self, Appended};
 use super::unpacked::unpacked;
 use super::{InputSlice, unopened};
-use crate::base::archive::{self, MemberContent};
+use crate::base::archive::zip::reader::{RecordUse, ZipReader};
+use crate::base::archive::{self, MemberContent, RowComparison};
 use crate::base::bytes::{Budget, Limits, MAX_NESTING, Resource, View};
 use crate::base::error::{Error, Malformed, Result};
 use crate::base::io::{Access, FileUri, Input, SharedSpool};
@@ -33,12 +34,14 @@ pub struct OpenOptions {
     pub(crate) limits: Limits,
     /// Access to files.
     pub(crate) access: Access,
+    /// What is compared with the record of a wheel.
+    pub(crate) record_use: RecordUse,
 }
 
 impl OpenOptions {
     /// Creates options for all archives, with default limits.
     pub fn new(access: Access) -> Self {
-        OpenOptions { archives: Archives::All, limits: Limits::default(), access }
+        OpenOptions { archives: Archives::All, limits: Limits::default(), access, record_use: RecordUse::default() }
     }
 }
 
@@ -133,17 +136,34 @@ impl Expansion<'_> {
         let budget = archive.input.budget();
         let mut opened = OpenArchive { slice: archive, path, inner, spool: SharedSpool::new(), budget };
         let count_read = |read| archive.input.count_read(read);
-        let mut result =
-            format.each_member(archive.view(), &count_read, &mut |member| self.charged_member(&mut opened, member));
+        let mut result = if format.is_zip() {
+            self.zip_members(&mut opened, &count_read)
+        } else {
+            format.each_member(archive.view(), &count_read, &mut |member| self.charged_member(&mut opened, member))
+        };
         if self.is_exhausted {
             return;
         }
-        if result.is_ok() && self.options.archives == Archives::All {
-            result = format.check_end(archive.view());
+        if result.is_ok() && self.options.archives == Archives::All && !format.is_zip() {
+            result = format.check_whole(archive.view());
         }
         if let Err(malformed) = result {
             (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
         }
+    }
+
+    /// Opens the members of a zip file. Its contradictions precede them.
+    fn zip_members(&mut self, archive: &mut OpenArchive<'_>, count_read: &dyn Fn(u64)) -> Result<(), Malformed> {
+        let slice = archive.slice;
+        let zip = ZipReader::read(slice.view(), &slice.path, self.options.record_use, count_read)?;
+        for contradiction in zip.contradictions(count_read)? {
+            (self.take)(Err(contradiction.in_file(Path::new(&slice.path))));
+        }
+        let entries = &zip.directory.entries;
+        for entry in entries.files(count_read).filter_map(|index| entries.get(index)) {
+            self.charged_member(archive, zip.member(slice.view(), &entry, count_read)?);
+        }
+        Ok(())
     }
 
     /// Opens the code objects of a library.
@@ -179,6 +199,7 @@ impl Expansion<'_> {
         let name = member.name.as_ref().map_or(archive.path.clone(), |name| format!("{}!{name}", archive.path));
         let own_name = member.name.or(archive.member.clone());
         let packed_size = member.packed_size;
+        let mut comparison = member.comparison;
         let opened = match member.content {
             MemberContent::Here(view) => {
                 let input = Arc::clone(&archive.input);
@@ -196,7 +217,8 @@ impl Expansion<'_> {
                     input,
                     range,
                 };
-                Ok((slice, path.to_owned()))
+                let compared = comparison.as_mut().map_or(Ok(()), |comparison| slice.compare(comparison));
+                compared.map(|()| (slice, path.to_owned()))
             }
             MemberContent::Elsewhere(_) if !archive.is_own_file() => {
                 Err(Error::UnreadableMember { path: name.into(), why: archive::NESTED_THIN_MEMBER.to_owned() })
@@ -209,7 +231,7 @@ impl Expansion<'_> {
                     .map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
             }
             MemberContent::Packed(unpack) => {
-                let input = unpacked(&name, unpack, (&archive.input, budget), spool);
+                let input = unpacked(&name, unpack, comparison.as_mut(), (&archive.input, budget), spool);
                 let whole = input.map(|input| InputSlice::whole(name, input));
                 let outermost = archive.outermost.clone();
                 whole.map(|slice| (InputSlice { member: own_name, outermost, packed_size, ..slice }, path.to_owned()))
@@ -218,6 +240,9 @@ impl Expansion<'_> {
         };
         match opened {
             Ok((slice, path)) => {
+                if let Some(contradiction) = comparison.and_then(RowComparison::finish) {
+                    (self.take)(Err(contradiction.in_file(Path::new(&archive.path))));
+                }
                 let read = if Arc::ptr_eq(&slice.input, &archive.input) { slice.view().size() } else { 0 };
                 self.expand(slice, &path, inner);
                 archive.input.count_read(read);

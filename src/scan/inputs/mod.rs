@@ -32,7 +32,8 @@ use super::Options;
 use super::cache::{CacheBudget, DecompressedCache};
 use super::images::Scan;
 use super::source::{DecodedBitcode, InputRange, Source};
-use crate::base::bytes::{Budget, Limits, View, size_of_range};
+use crate::base::archive::RowComparison;
+use crate::base::bytes::{Budget, Limits, Resource, View, size_of_range};
 use crate::base::code::Coded;
 use crate::base::error::{Cause, Error, Result};
 use crate::base::io::{Access, FileState, Input, Spooled};
@@ -100,6 +101,18 @@ impl InputSlice {
             return Err(Error::Address { address: path, why });
         };
         Ok(InputSlice { path, range: self.in_input().outer_range(&(offset..end)), ..self })
+    }
+
+    /// Compares the file with the record of a wheel.
+    fn compare(&self, comparison: &mut RowComparison<'_>) -> Result<()> {
+        let size = self.view().size();
+        if !comparison.hashes() {
+            comparison.add_size(size);
+            return Ok(());
+        }
+        let charged = self.view().charge("archive member", Resource::Work, comparison.work(size));
+        charged.map_err(|malformed| malformed.in_file(Path::new(&self.path)))?;
+        self.blocks(0..size, 0, &mut |_, bytes| comparison.add(bytes))
     }
 
     fn in_input(&self) -> InputRange<'_> {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use super::ahead::map_inputs;
 use super::kpack::KpackSearch;
-use super::{Archives, InputSlice, OpenOptions, ScannedFile};
+use super::{InputSlice, OpenOptions, ScannedFile};
+use crate::base::archive::zip::reader::RecordUse;
 use crate::base::bytes::Limits;
 use crate::base::error::{Error, Result};
 use crate::base::io::{Access, files_below};
@@ -113,6 +114,7 @@ impl Outcome {
 #[derive(Debug, Clone, Default)]
 pub struct Scanner {
     options: Options,
+    record_use: RecordUse,
     limits: Limits,
     access: Access,
     budget: Option<CacheBudget>,
@@ -162,6 +164,11 @@ impl Scanner {
     /// Also returns files without device code, if `keeps` accepts their path.
     pub(crate) fn with_kept_files(self, keeps: fn(&str) -> bool) -> Self {
         Scanner { keeps: Some(keeps), ..self }
+    }
+
+    /// Sets what is compared with the records of wheels.
+    pub(crate) fn with_record_use(self, record_use: RecordUse) -> Self {
+        Scanner { record_use, ..self }
     }
 
     /// Leaves out the inputs that `skips` accepts.
@@ -238,7 +245,7 @@ impl Scanner {
         take: &mut dyn FnMut(usize),
     ) {
         let path = &input.path;
-        let options = OpenOptions { archives: Archives::All, limits: self.limits, access: self.access };
+        let options = OpenOptions { limits: self.limits, record_use: self.record_use, ..OpenOptions::new(self.access) };
         let mut is_empty = true;
         let mut signs = Vec::new();
         let find = |slice: Result<InputSlice>, send: &mut dyn FnMut(Found)| {

@@ -4,11 +4,10 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::packed::Searcher;
-
 use super::entry::{CENTRAL, Entries, expect};
+use super::magic::Magic;
 use super::number::{Number, ZIP64_MARK};
-use crate::base::bytes::{Resource, View};
+use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
 
 pub const END: u32 = u32::from_le_bytes(*b"PK\x05\x06");
@@ -23,9 +22,6 @@ const END_64_SIZE: u64 = 56;
 const END_RECORD: &str = "zip end of central directory";
 const END_64_RECORD: &str = "zip64 end of central directory";
 
-/// Number of bytes searched in one step of work.
-const BYTES_PER_STEP: u64 = 64;
-
 /// The central directory.
 #[derive(Debug)]
 pub struct Directory<'data> {
@@ -37,11 +33,13 @@ pub struct Directory<'data> {
     /// Numbers in the end records: offsets of the directory and of the records after it.
     pub offsets: Vec<Number>,
     /// Offset of the first byte after the entries.
-    entries_end: u64,
+    pub entries_end: u64,
     /// Offset of the end record.
-    end: u64,
+    pub end: u64,
     /// Nothing is between the directory and its end records.
     is_adjacent: bool,
+    /// Number of bytes of the entries, as the end records state it.
+    stated_size: u64,
 }
 
 impl<'data> Directory<'data> {
@@ -54,7 +52,7 @@ impl<'data> Directory<'data> {
         // A comment has at most this size.
         let first = last.saturating_sub(u16::MAX.into());
         let mut failure = None;
-        for at in end_magics(file, first)?.into_iter().rev() {
+        for at in end_magics(file, file.from(first))?.collect::<Vec<u64>>().into_iter().rev() {
             let directory = End::read(file, at).map_err(|error| (error, false)).and_then(|end| {
                 let is_adjacent = end.is_adjacent;
                 Directory::of_end(file, end, read).map_err(|error| (error, is_adjacent))
@@ -84,7 +82,39 @@ impl<'data> Directory<'data> {
             entries_end: rest.range_in(file).start,
             end: end.at,
             is_adjacent: end.is_adjacent,
+            stated_size: end.size,
         })
+    }
+
+    /// Returns how the end records contradict the file: readers that count entries, readers that count bytes, and
+    /// readers that take another end record find different entries.
+    pub fn contradictions(&self, file: View<'_>) -> Result<Vec<Malformed>, Malformed> {
+        let contradiction = |at: u64, cause: String| file.malformed(END_RECORD, at, Cause::Described(cause));
+        let mut found = Vec::new();
+        let size = self.entries_end.checked_sub(self.start);
+        if file.from(self.entries_end).starts_with(&CENTRAL.to_le_bytes()) {
+            let count = self.entries.len();
+            found.push(contradiction(self.end, format!("the number of entries is {count}, and another entry follows")));
+        } else if size != Some(self.stated_size) {
+            let size = size.unwrap_or_default();
+            let stated = self.stated_size;
+            found.push(contradiction(self.end, format!("states a directory of {stated} bytes, and it has {size}")));
+        }
+        found.extend(self.other_end(file, file.from(self.entries_end))?);
+        Ok(found)
+    }
+
+    /// Returns the contradiction if a part of the file that no member has holds the end record of another directory.
+    pub fn other_end(&self, file: View<'_>, part: View<'_>) -> Result<Option<Malformed>, Malformed> {
+        let is_other = |at: &u64| {
+            *at != self.end
+                && End::read(file, *at).is_ok_and(|end| {
+                    end.count != self.entries.len() as u64 || end.directory.range_in(file).start != self.start
+                })
+        };
+        let other = end_magics(file, part)?.find(is_other);
+        let cause = || Cause::Described(format!("lists other entries than the one at {:#x}", self.end));
+        Ok(other.map(|at| file.malformed(END_RECORD, at, cause())))
     }
 
     /// Returns whether the archive ends a view: directory, end records and the comment to the end.
@@ -104,7 +134,7 @@ impl<'data> Directory<'data> {
             return defect(number.at, "precedes the central directory".to_owned());
         }
         // If there are several end records, readers disagree about which counts, and only one is rewritten.
-        let ends = end_magics(file, self.entries_end)?;
+        let ends = end_magics(file, file.from(self.entries_end))?;
         match ends.into_iter().find(|at| *at != self.end) {
             Some(other) => defect(other, format!("the file has another one at {:#x}", self.end)),
             None => Ok(()),
@@ -116,6 +146,8 @@ impl<'data> Directory<'data> {
 struct End<'data> {
     at: u64,
     count: u64,
+    /// Number of bytes of the entries.
+    size: u64,
     /// The file from the directory on.
     directory: View<'data>,
     /// The size of the directory reaches to its end records.
@@ -152,6 +184,7 @@ impl<'data> End<'data> {
         Ok(End {
             at,
             count,
+            size,
             directory: file.from(start),
             is_adjacent: at.checked_sub(size) == Some(start),
             archive: file.from(start.abs_diff(directory.value)),
@@ -175,8 +208,9 @@ impl<'data> End<'data> {
         let start = Number::read(file, END_64_RECORD, record.from(48), 8)?;
         let archive = file.from(record_at.abs_diff(stated.value));
         let directory = archive.from(start.value);
-        let is_adjacent = record_at.checked_sub(number(40)?) == Some(directory.range_in(file).start);
-        Ok(End { at, count, directory, is_adjacent, archive, offsets: vec![stated, start] })
+        let size = number(40)?;
+        let is_adjacent = record_at.checked_sub(size) == Some(directory.range_in(file).start);
+        Ok(End { at, count, size, directory, is_adjacent, archive, offsets: vec![stated, start] })
     }
 }
 
@@ -186,18 +220,8 @@ fn check_disks(record: View<'_>, numbers: [u64; 3], count: u64) -> Result<(), Ma
     if is_whole { Ok(()) } else { Err(record.malformed(END_RECORD, 0, cause())) }
 }
 
-/// Returns the offsets from `start` on with the magic of an end record.
-fn end_magics(file: View<'_>, start: u64) -> Result<Vec<u64>, Malformed> {
-    static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new([END.to_le_bytes()]));
-    let searched = file.from(start);
-    searched.charge(END_RECORD, Resource::Work, searched.size() / BYTES_PER_STEP)?;
-    let found: Vec<usize> = match &*SEARCHER {
-        Some(searcher) => searcher.find_iter(searched.data()).map(|found| found.start()).collect(),
-        // Not every processor has the vector instructions.
-        None => {
-            let windows = searched.data().windows(4).enumerate();
-            windows.filter(|(_, bytes)| *bytes == END.to_le_bytes()).map(|(at, _)| at).collect()
-        }
-    };
-    Ok(found.into_iter().map(|at| searched.from(at as u64).range_in(file).start).collect())
+/// Returns the offsets of the magic of an end record in a part of a file.
+fn end_magics<'a>(file: View<'a>, part: View<'a>) -> Result<impl Iterator<Item = u64> + 'a, Malformed> {
+    static MAGIC: LazyLock<Magic> = LazyLock::new(|| Magic::new(END));
+    MAGIC.offsets(file, part)
 }

@@ -7,6 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
+use flate2::Crc;
+
 use super::number::{Number, ZIP64_MARK};
 use crate::base::bytes::{Budget, Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
@@ -20,7 +22,7 @@ pub const ENCRYPTED: u16 = 1;
 pub const LEVELS: u16 = 0b110;
 pub const HAS_DESCRIPTOR: u16 = 8;
 
-const LOCAL: u32 = u32::from_le_bytes(*b"PK\x03\x04");
+pub const LOCAL: u32 = u32::from_le_bytes(*b"PK\x03\x04");
 pub const CENTRAL: u32 = u32::from_le_bytes(*b"PK\x01\x02");
 const DESCRIPTOR: u32 = u32::from_le_bytes(*b"PK\x07\x08");
 
@@ -29,10 +31,14 @@ const CENTRAL_SIZE: u64 = 46;
 
 /// Number of the extra field with 64-bit numbers.
 const ZIP64: u16 = 1;
+/// Number of the extra field with a name in UTF-8 that replaces the name of the header (APPNOTE.TXT 6.3.10, 4.6.9).
+const UNICODE_PATH: u16 = 0x7075;
+/// Version of this field; the checksum of the replaced name and the new name follow.
+const UNICODE_PATH_VERSION: u8 = 1;
 
 /// Names of records in errors.
-const CENTRAL_RECORD: &str = "zip directory entry";
-const LOCAL_RECORD: &str = "zip local header";
+pub const CENTRAL_RECORD: &str = "zip directory entry";
+pub const LOCAL_RECORD: &str = "zip local header";
 
 /// Fields that the local header and the central directory have in common.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +52,13 @@ pub struct Fields {
     pub size: Number,
 }
 
+impl Fields {
+    /// Checksum, compressed size and size.
+    pub fn numbers(&self) -> [u64; 3] {
+        [self.crc32, self.compressed, self.size].map(|number| number.value)
+    }
+}
+
 /// An entry of the central directory.
 #[derive(Debug, Clone)]
 pub struct Entry<'data> {
@@ -54,6 +67,8 @@ pub struct Entry<'data> {
     /// Number of its bytes.
     pub size: u64,
     pub name: &'data [u8],
+    /// Extra fields.
+    pub extra: View<'data>,
     pub fields: Fields,
     /// Offset of the local header, from the start of the archive.
     pub local: Number,
@@ -84,6 +99,11 @@ impl<'data> Entries<'data> {
         Ok((rest, entry.size))
     }
 
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// Reads an entry again.
     pub fn get(&self, index: usize) -> Option<Entry<'data>> {
         self.read(index, self.file, self.archive)
@@ -105,6 +125,16 @@ impl<'data> Entries<'data> {
     /// Reads all entries again.
     pub fn iter(&self) -> impl Iterator<Item = Entry<'data>> {
         (0..self.places.len()).filter_map(|index| self.get(index))
+    }
+
+    /// Reads the names of all entries again, and calls `read` with the number of bytes that are read for each.
+    pub fn names(&self, read: &dyn Fn(u64)) -> impl Iterator<Item = &'data [u8]> {
+        self.places.iter().filter_map(move |&place| {
+            let record = self.file.from(place);
+            let size = record.u16("zip name size", 28).ok()?;
+            read(CENTRAL_SIZE);
+            Some(record.from(CENTRAL_SIZE).prefix("zip name", size.into()).ok()?.data())
+        })
     }
 
     /// Returns the indexes of the entries that are files. Of entries with the same name, the last counts, in the place
@@ -152,7 +182,9 @@ impl<'data> Entries<'data> {
 pub struct LocalHeader<'data> {
     /// The header, with name and extra fields.
     pub whole: View<'data>,
-    extra: View<'data>,
+    pub name: &'data [u8],
+    /// Extra fields.
+    pub extra: View<'data>,
     /// Everything after it.
     pub rest: View<'data>,
 }
@@ -168,22 +200,34 @@ pub struct LocalMember<'data> {
     pub end: u64,
 }
 
-impl<'data> Entry<'data> {
-    fn is_directory(&self) -> bool {
-        self.name.ends_with(b"/") || self.name.ends_with(b"\\")
-    }
-
-    /// Reads the sizes of the local header.
-    pub fn local_header(&self) -> Result<LocalHeader<'data>, Malformed> {
-        let record = self.from_local;
+impl<'data> LocalHeader<'data> {
+    /// Reads the sizes of the header at the start of a view.
+    pub fn read(record: View<'data>) -> Result<Self, Malformed> {
         expect(record, LOCAL_RECORD, LOCAL)?;
         let name_size = record.u16("zip name size", 26)?;
         let extra_size = record.u16("zip extra field size", 28)?;
         let mut parts = Cursor::new(record);
         parts.take(LOCAL_RECORD, LOCAL_SIZE)?;
-        parts.take_stated(LOCAL_RECORD, name_size.into())?;
+        let name = parts.take_stated(LOCAL_RECORD, name_size.into())?.data();
         let extra = parts.take_stated(LOCAL_RECORD, extra_size.into())?;
-        Ok(LocalHeader { whole: record.prefix(LOCAL_RECORD, parts.at())?, extra, rest: parts.rest() })
+        Ok(LocalHeader { whole: record.prefix(LOCAL_RECORD, parts.at())?, name, extra, rest: parts.rest() })
+    }
+
+    /// Reads the fields that a directory entry has too.
+    pub fn fields(&self, file: View<'_>) -> Result<Fields, Malformed> {
+        fields(file, self.whole.from(6), self.extra, Header::Local).map(|(fields, _)| fields)
+    }
+}
+
+impl<'data> Entry<'data> {
+    /// Returns whether it is the entry of a directory, whose data readers ignore.
+    pub fn is_directory(&self) -> bool {
+        self.name.ends_with(b"/") || self.name.ends_with(b"\\")
+    }
+
+    /// Reads the sizes of the local header.
+    pub fn local_header(&self) -> Result<LocalHeader<'data>, Malformed> {
+        LocalHeader::read(self.from_local)
     }
 
     /// Reads the local header.
@@ -192,10 +236,14 @@ impl<'data> Entry<'data> {
         let compressed = self.fields.compressed;
         let mut parts = Cursor::new(header.rest);
         let data = parts.take_stated(file.field("zip member size", compressed.at), compressed.value)?;
-        let (fields, _) = fields(file, header.whole.from(6), header.extra, Header::Local)?;
+        let fields = header.fields(file)?;
         if fields.flags & HAS_DESCRIPTOR != 0 {
-            let size = self.descriptor_size(parts.rest())?;
-            parts.take("zip data descriptor", size)?;
+            match self.descriptor_size(parts.rest()) {
+                Ok(size) => parts.take("zip data descriptor", size).map(|_| ())?,
+                // A writer that knows the numbers in time may leave out the descriptor.
+                Err(_) if fields.numbers() == self.fields.numbers() => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(LocalMember { header: header.whole, fields, data, end: parts.rest().range_in(file).start })
     }
@@ -237,7 +285,7 @@ fn entry<'data>(
     let local = local.ok_or_else(|| record.malformed(CENTRAL_RECORD, 0, Cause::EndsInside))?;
     let header = record.range_in(file).start;
     let from_local = archive.from(local.value);
-    Ok((Entry { header, size: parts.at(), name, fields, local, from_local }, parts.rest()))
+    Ok((Entry { header, size: parts.at(), name, extra, fields, local, from_local }, parts.rest()))
 }
 
 /// A header with the common fields.
@@ -255,7 +303,8 @@ fn fields(
     extra: View<'_>,
     header: Header,
 ) -> Result<(Fields, Option<Number>), Malformed> {
-    let mut long = Cursor::new(zip64(extra)?);
+    // Fewer bytes than a number without this field.
+    let mut long = Cursor::new(extra_field(extra, ZIP64)?.unwrap_or(extra.from(extra.size())));
     let mut number = |field: &'static str, offset: u64| {
         let short = Number::read(file, field, common.from(offset), 4)?;
         if short.value != ZIP64_MARK || long.rest().size() < 8 {
@@ -278,19 +327,30 @@ fn fields(
     Ok((fields, local))
 }
 
-/// Returns the numbers in the zip64 field; fewer bytes than a number without one.
-fn zip64(extra: View<'_>) -> Result<View<'_>, Malformed> {
+/// Returns the name in an extra field that some readers take instead of the name of the header. They ignore a field that
+/// was made for another name.
+pub fn unicode_name<'data>(name: &[u8], extra: View<'data>) -> Result<Option<&'data [u8]>, Malformed> {
+    let Some(field) = extra_field(extra, UNICODE_PATH)? else { return Ok(None) };
+    let is_version = field.data().first() == Some(&UNICODE_PATH_VERSION);
+    let mut crc = Crc::new();
+    crc.update(name);
+    let applies = is_version && field.from(1).starts_with(&crc.sum().to_le_bytes());
+    Ok(if applies { Some(field.from(5).data()) } else { None })
+}
+
+/// Returns the contents of the extra field with this number.
+fn extra_field(extra: View<'_>, number: u16) -> Result<Option<View<'_>>, Malformed> {
     let mut fields = Cursor::new(extra);
     // Some writers pad the fields with fewer bytes than a header.
     while fields.rest().size() >= 4 {
         let header = fields.take("zip extra field", 4)?;
         let size = header.u16("zip extra field size", 2)?;
         let content = fields.take("zip extra field", fields.rest().size().min(size.into()))?;
-        if header.u16("zip extra field", 0)? == ZIP64 {
-            return Ok(content);
+        if header.u16("zip extra field", 0)? == number {
+            return Ok(Some(content));
         }
     }
-    Ok(fields.rest())
+    Ok(None)
 }
 
 pub fn expect(record: View<'_>, field: &'static str, signature: u32) -> Result<(), Malformed> {

@@ -1,8 +1,13 @@
 //! Zip files, the format of wheels and many packages.
 
+pub(crate) mod comparison;
+mod contradiction;
 pub(crate) mod directory;
 pub(crate) mod entry;
+mod magic;
 pub(crate) mod number;
+pub(crate) mod reader;
+pub(crate) mod record;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -11,10 +16,11 @@ use std::io::{self, Write};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::{Member, MemberContent, Unpack, compressed};
-use crate::base::bytes::{Resource, View};
-use crate::base::error::Malformed;
+use crate::base::bytes::{Resource, View, total};
+use crate::base::error::{Cause, Malformed};
 use directory::{Directory, END, END_SIZE};
 use entry::{DEFLATED, ENCRYPTED, Entry, STORED};
+use reader::{RecordUse, ZipReader};
 
 /// First bytes of a zip file, the header of its first member.
 pub const MAGIC: &[u8] = b"PK\x03\x04";
@@ -34,6 +40,12 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
         first = Some(first.map_or(start, |first: u64| first.min(start)));
     }
     first.filter(|&start| start > 0)
+}
+
+/// Checks that all readers find the same members.
+pub fn check_whole(view: View<'_>) -> Result<(), Malformed> {
+    let contradictions = ZipReader::read(view, "", RecordUse::Nothing, &|_| {})?.contradictions(&|_| {})?;
+    contradictions.into_iter().next().map_or(Ok(()), Err)
 }
 
 /// Reads the files, without directories. Calls `read` with the number of bytes of each header that is read.
@@ -63,13 +75,13 @@ pub fn member<'data>(view: View<'data>, entry: &Entry<'data>, read: &dyn Fn(u64)
         STORED => MemberContent::Here(data.prefix("zip member size", entry.fields.size.value)?),
         DEFLATED => {
             let stored = data.data().get(..packed_size as usize).unwrap_or(data.data());
-            let crc32 = entry.fields.crc32.value as u32;
-            MemberContent::Packed(Box::new(move |to: &mut dyn Write| inflate(stored, crc32, to)))
+            let expected = Expected::of(entry);
+            MemberContent::Packed(Box::new(move |to: &mut dyn Write| inflate(stored, expected, to)))
         }
         method => {
             let stored = data.prefix("zip member size", packed_size).unwrap_or(data);
             match decoder(method, stored, entry.fields.size.value) {
-                Some(unpack) => MemberContent::Packed(checked(unpack, entry.fields.crc32.value as u32)),
+                Some(unpack) => MemberContent::Packed(checked(unpack, Expected::of(entry))),
                 None => MemberContent::Unreadable(format!(
                     "not opened: unsupported compression method ({}); unpack it with 7z",
                     method_name(method)
@@ -78,7 +90,7 @@ pub fn member<'data>(view: View<'data>, entry: &Entry<'data>, read: &dyn Fn(u64)
         }
     };
     let size = Some(entry.fields.size.value);
-    Ok(Member { name: Some(name), packed_size: Some(packed_size), size, content })
+    Ok(Member { packed_size: Some(packed_size), size, ..Member::new(Some(name), content) })
 }
 
 /// Decoder of a compression method that few writers use (APPNOTE.TXT 6.3.10, 4.4.5 and 5.8), for a member that
@@ -93,24 +105,47 @@ fn decoder(method: u16, stored: View<'_>, size: u64) -> Option<Unpack<'_>> {
     }
 }
 
-/// Writes what `unpack` writes, and verifies its checksum.
-fn checked(unpack: Unpack<'_>, crc32: u32) -> Unpack<'_> {
+/// Checksum and size of a member that the directory states.
+#[derive(Clone, Copy)]
+struct Expected {
+    crc32: u32,
+    size: u64,
+}
+
+impl Expected {
+    fn of(entry: &Entry<'_>) -> Self {
+        Expected { crc32: entry.fields.crc32.value as u32, size: entry.fields.size.value }
+    }
+
+    fn check(self, crc: &Crc, size: u64) -> io::Result<()> {
+        if crc.sum() != self.crc32 {
+            return Err(io::Error::other("Invalid checksum"));
+        }
+        let Expected { size: expected, .. } = self;
+        if size == expected { Ok(()) } else { Err(io::Error::other(Cause::SizeMismatch { size, expected })) }
+    }
+}
+
+/// Writes what `unpack` writes, and verifies its checksum and size.
+fn checked(unpack: Unpack<'_>, expected: Expected) -> Unpack<'_> {
     Box::new(move |to| {
-        let mut to = Checked { to, crc: Crc::new() };
+        let mut to = Checked { to, crc: Crc::new(), size: 0 };
         unpack(&mut to)?;
-        if to.crc.sum() == crc32 { Ok(()) } else { Err(io::Error::other("Invalid checksum")) }
+        expected.check(&to.crc, to.size)
     })
 }
 
 struct Checked<'a> {
     to: &'a mut dyn Write,
     crc: Crc,
+    size: u64,
 }
 
 impl Write for Checked<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.to.write_all(bytes)?;
         self.crc.update(bytes);
+        self.size = total([self.size, bytes.len() as u64]);
         Ok(bytes.len())
     }
 
@@ -130,7 +165,7 @@ fn method_name(method: u16) -> Cow<'static, str> {
 }
 
 /// Decodes a name in UTF-8 or code page 437.
-fn decode_name(name: &[u8]) -> Cow<'_, str> {
+pub(crate) fn decode_name(name: &[u8]) -> Cow<'_, str> {
     let text = str::from_utf8(name).map(Cow::Borrowed);
     text.unwrap_or_else(|_| Cow::Owned(name.iter().map(|&byte| code_page_437(byte)).collect()))
 }
@@ -159,8 +194,8 @@ thread_local! {
         RefCell::new(Inflater { decoder: Decompress::new(false), buffer: vec![0; BLOCK] });
 }
 
-/// Writes the bytes of a deflated member, and verifies their checksum.
-fn inflate(stored: &[u8], crc32: u32, to: &mut dyn Write) -> io::Result<()> {
+/// Writes the bytes of a deflated member, and verifies their checksum and size.
+fn inflate(stored: &[u8], expected: Expected, to: &mut dyn Write) -> io::Result<()> {
     INFLATER.with_borrow_mut(|Inflater { decoder, buffer }| {
         decoder.reset(false);
         let mut rest = stored;
@@ -176,8 +211,7 @@ fn inflate(stored: &[u8], crc32: u32, to: &mut dyn Write) -> io::Result<()> {
             crc.update(block);
             to.write_all(block)?;
             match status {
-                Status::StreamEnd if crc.sum() == crc32 => return Ok(()),
-                Status::StreamEnd => return Err(io::Error::other("Invalid checksum")),
+                Status::StreamEnd => return expected.check(&crc, decoder.total_out()),
                 Status::Ok | Status::BufError if read == 0 && written == 0 => {
                     return Err(io::Error::other("deflate stream ends early"));
                 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::options::TOOL;
-use crate::base::bytes::{Limits, View};
+use crate::base::bytes::View;
 use crate::base::io::Input;
 use crate::cli::access;
 use crate::cli::dropin::nvidia_options::ToolFailure;
@@ -52,7 +52,7 @@ pub fn each_member(path: &Path, take: &mut dyn FnMut(Result<InputSlice, ToolFail
     }
     // The tool treats `-` as a file name.
     let place = if path == Path::new("-") { Path::new("./-") } else { path };
-    let options = OpenOptions { archives: Archives::Libraries, limits: Limits::default(), access: access::get() };
+    let options = OpenOptions { archives: Archives::Libraries, ..OpenOptions::new(access::get()) };
     let input = Input::open(place, options.access).map_err(failure)?;
     if input.size() < SMALLEST {
         return Err(invalid_header(path));

@@ -135,7 +135,7 @@ impl Extraction<'_> {
         let mut parts = Ok(Vec::new());
         // The tool supports static libraries and no other archives.
         let limits = crate::base::bytes::Limits::default();
-        let options = OpenOptions { archives: Archives::Libraries, limits, access: opened.access() };
+        let options = OpenOptions { archives: Archives::Libraries, limits, ..OpenOptions::new(opened.access()) };
         scan::expand_input(opened, input, options, &mut |part| {
             let Ok(known) = &mut parts else { return };
             let part = part.and_then(|part| part.decode_sections(&|name| name == OFFLOADING));

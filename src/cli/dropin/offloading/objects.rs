@@ -4,7 +4,7 @@ use std::path::Path;
 
 use object::read::{File, FileKind, Object, ObjectSection};
 
-use crate::base::bytes::{Extent, Limits, ObjectBytes, View};
+use crate::base::bytes::{Extent, ObjectBytes, View};
 use crate::cli::access;
 use crate::cli::dropin::files::{file_message, open};
 use crate::embed::bundle::file::{BundleFile, BundleReader};
@@ -38,7 +38,7 @@ pub enum Contents<'a> {
 /// Calls `take` with the file, or with the members of a static library that are objects. The first error ends this.
 pub fn each_object(path: &Path, take: &mut dyn FnMut(&Found<'_>) -> Result<(), String>) -> Result<(), String> {
     let opened = open(path).map_err(|error| file_message(&error))?;
-    let options = OpenOptions { archives: Archives::Libraries, limits: Limits::default(), access: access::get() };
+    let options = OpenOptions { archives: Archives::Libraries, ..OpenOptions::new(access::get()) };
     let mut done = Ok(());
     scan::expand_input(opened, path, options, &mut |part| {
         if done.is_ok() {

@@ -1,14 +1,11 @@
 //! Comparison of all members of a wheel with its `RECORD`.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 
-use sha2::{Digest, Sha256};
-
-use super::record::{Record, RecordedFile, is_record};
-use super::{Result, ZipFile};
-use crate::base::archive::{ArchiveFormat, MemberContent};
-use crate::base::bytes::{Resource, View, total};
+use super::Result;
+use crate::base::archive::zip::reader::{RecordUse, ZipReader};
+use crate::base::archive::{ArchiveFormat, Member, MemberContent, RowComparison};
+use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
 
 /// Result of comparing a wheel with its record.
@@ -16,66 +13,63 @@ use crate::base::error::{Cause, Malformed};
 pub struct RecordCheck {
     /// Number of members.
     pub members: usize,
-    /// Members that differ from their rows or have none, and rows without a member.
+    /// Members that differ from their rows or have none, rows without a member, and contradictions of the zip file.
     pub problems: Vec<Malformed>,
 }
 
 /// Compares all members of a wheel with its record. Returns `None` for a file that is no zip file with a record.
-pub fn check_record(archive: View<'_>) -> Result<Option<RecordCheck>> {
-    let Some(format) = ArchiveFormat::of(archive).filter(|format| format.is_zip()) else { return Ok(None) };
-    let zip = ZipFile::read(archive)?;
-    let Some(entry) = zip.directory.entries.iter().find(|entry| is_record(entry.name)) else { return Ok(None) };
-    let record = Record::read(&zip.unpacked(&entry)?);
-    let row = |cause| archive.malformed("wheel", entry.header, Cause::Described(cause));
-    let members = format.members(archive);
-    let mut check = RecordCheck { members: members.members.len(), problems: members.defect.into_iter().collect() };
-    let mut names = HashSet::new();
-    for (index, member) in members.members.into_iter().enumerate() {
-        let Some(entry) = zip.directory.entries.get(zip.entry_index(index)?) else { continue };
-        names.insert(entry.name);
-        let why = match hashed(archive, member.content) {
-            Ok(file) => record.contradiction_of_member(entry.name, file),
-            Err(why) => Some(format!("cannot be compared with RECORD: {why}")),
-        };
-        let cause = |why| Cause::Described(format!("{} {why}", String::from_utf8_lossy(entry.name)));
-        check.problems.extend(why.map(|why| archive.malformed("wheel", entry.header, cause(why))));
+pub fn check_record(archive: View<'_>, name: &str) -> Result<Option<RecordCheck>> {
+    if !ArchiveFormat::of(archive).is_some_and(ArchiveFormat::is_zip) {
+        return Ok(None);
     }
-    let missing = record.without_member(&names).into_iter();
-    check.problems.extend(missing.map(|path| row(format!("{path} has a row in RECORD and is missing"))));
+    let zip = ZipReader::read(archive, name, RecordUse::Bytes, &|_| {})?;
+    if zip.record()?.is_none() {
+        return Ok(None);
+    }
+    let mut check = RecordCheck { members: 0, problems: zip.contradictions(&|_| {})? };
+    let entries = &zip.directory.entries;
+    for entry in entries.files(&|_| {}).filter_map(|index| entries.get(index)) {
+        check.members = check.members.saturating_add(1);
+        let member = zip.member(archive, &entry, &|_| {})?;
+        let name = member.name.clone().unwrap_or_default();
+        let unread = |why| Cause::Described(format!("{name} cannot be compared with RECORD: {why}"));
+        match compared(archive, member) {
+            Ok(contradiction) => check.problems.extend(contradiction),
+            Err(why) => check.problems.push(archive.malformed("wheel", entry.header, unread(why))),
+        }
+    }
     Ok(Some(check))
 }
 
-/// Hashes a member without keeping its bytes.
-fn hashed(archive: View<'_>, content: MemberContent<'_>) -> Result<RecordedFile, String> {
-    match content {
+/// Compares a member without keeping its bytes.
+fn compared(archive: View<'_>, member: Member<'_>) -> Result<Option<Malformed>, String> {
+    let Some(mut comparison) = member.comparison else { return Ok(None) };
+    match member.content {
         MemberContent::Here(view) => {
             view.charge("zip member", Resource::Decompressed, view.size()).map_err(|error| error.cause.to_string())?;
-            Ok(RecordedFile::of(view.data()))
+            comparison.add(view.data());
         }
         MemberContent::Packed(unpack) => {
-            let mut hasher = Hasher { archive, sha256: Sha256::new(), size: 0 };
-            unpack(&mut hasher).map_err(|error| error.to_string())?;
-            Ok(RecordedFile { sha256: hasher.sha256.finalize().into(), size: hasher.size })
+            let mut reading = Comparing { archive, comparison: &mut comparison };
+            unpack(&mut reading).map_err(|error| error.to_string())?;
         }
-        MemberContent::Unreadable(why) => Err(why),
-        MemberContent::Elsewhere(_) => Err("is not in the archive".to_owned()),
+        MemberContent::Unreadable(why) => return Err(why),
+        MemberContent::Elsewhere(_) => return Err("is not in the archive".to_owned()),
     }
+    Ok(comparison.finish())
 }
 
-/// Hashes what is written, within the budget of the archive.
-struct Hasher<'a> {
+/// Compares what is written, within the budget of the archive.
+struct Comparing<'a, 'c> {
     archive: View<'a>,
-    sha256: Sha256,
-    size: u64,
+    comparison: &'a mut RowComparison<'c>,
 }
 
-impl Write for Hasher<'_> {
+impl Write for Comparing<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let size = bytes.len() as u64;
-        let charged = self.archive.charge("zip member", Resource::Decompressed, size);
+        let charged = self.archive.charge("zip member", Resource::Decompressed, bytes.len() as u64);
         charged.map_err(|error| io::Error::other(error.cause.to_string()))?;
-        self.sha256.update(bytes);
-        self.size = total([self.size, size]);
+        self.comparison.add(bytes);
         Ok(bytes.len())
     }
 

@@ -11,19 +11,21 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use std::cell::OnceCell;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 pub use check_record::{RecordCheck, check_record};
 pub use packed::{PackedMembers, Packing, Properties};
-use record::{Record, RecordedFile};
+use record::{RecordedFile, with_files};
 
 use super::super::Result;
 use super::super::patch::{Patch, PatchLayout, Patches};
-use crate::base::archive::zip::directory::Directory;
+use crate::base::archive::Members;
+use crate::base::archive::zip::decode_name;
 use crate::base::archive::zip::entry::{DEFLATED, ENCRYPTED, Entry, Fields, HAS_DESCRIPTOR, LEVELS, STORED};
 use crate::base::archive::zip::number::set;
+use crate::base::archive::zip::reader::{RecordUse, ZipReader};
+use crate::base::archive::zip::record::{is_record, metadata_directory};
 use crate::base::bytes::{Resource, View};
 use crate::base::content::Content;
 use crate::base::error::{Cause, Malformed};
@@ -32,15 +34,10 @@ use crate::base::error::{Cause, Malformed};
 #[derive(Debug)]
 pub struct ZipFile<'data> {
     archive: View<'data>,
-    directory: Directory<'data>,
+    zip: ZipReader<'data>,
     /// Index in the directory for each of [`crate::base::archive::members`]. Members exclude directories.
     members: Vec<usize>,
-    /// Record of a wheel, once a member was compared with it.
-    record: OnceCell<Option<Record>>,
 }
-
-/// Number of bytes that are hashed in a step of work.
-const BYTES_PER_STEP: u64 = 64;
 
 /// A changed entry of the directory.
 struct Change<'data> {
@@ -50,12 +47,34 @@ struct Change<'data> {
 }
 
 impl<'data> ZipFile<'data> {
-    /// Reads the central directory.
-    pub fn read(archive: View<'data>) -> Result<Self> {
-        let directory = Directory::read(archive, &|_| {})?;
-        directory.check_editable(archive)?;
-        let members = directory.entries.files(&|_| {}).collect();
-        Ok(ZipFile { archive, directory, members, record: OnceCell::new() })
+    /// Reads the central directory, and the record of a wheel. `name` is the name of the file. A file that contradicts
+    /// itself is an error; the bytes of its members are compared while they are read.
+    pub fn read(archive: View<'data>, name: &str) -> Result<Self> {
+        let zip = ZipReader::read(archive, name, RecordUse::Bytes, &|_| {})?;
+        zip.directory.check_editable(archive)?;
+        if let Some(contradiction) = zip.contradictions(&|_| {})?.into_iter().next() {
+            return Err(contradiction.into());
+        }
+        let members: Vec<usize> = zip.directory.entries.files(&|_| {}).collect();
+        let count = zip.directory.entries.iter().filter(|entry| !entry.is_directory()).count();
+        if count > members.len() {
+            // Equal members of one name would differ after an edit.
+            let cause = Cause::Described("several members have one name".to_owned());
+            return Err(archive.malformed("zip file", 0, cause).into());
+        }
+        Ok(ZipFile { archive, zip, members })
+    }
+
+    /// Returns the members, with their comparisons.
+    pub fn members(&self) -> Members<'_> {
+        let mut members = Members::default();
+        for entry in self.members.iter().filter_map(|&index| self.zip.directory.entries.get(index)) {
+            match self.zip.member(self.archive, &entry, &|_| {}) {
+                Ok(member) => members.members.push(member),
+                Err(defect) => return Members { defect: Some(defect), ..members },
+            }
+        }
+        members
     }
 
     /// Offset of the central directory.
@@ -72,8 +91,9 @@ impl<'data> ZipFile<'data> {
         packing: &mut Packing,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<()> {
-        let method = self.entry(member)?.fields.method;
-        Ok(packing.add(member, method, name, write)?)
+        let entry = self.entry(member)?;
+        self.check_row(&entry)?;
+        Ok(packing.add(member, entry.fields.method, name, write)?)
     }
 
     /// Returns the patches of the zip file for members with new bytes.
@@ -101,35 +121,13 @@ impl<'data> ZipFile<'data> {
         Ok(Patches::new(patches).ok_or_else(overlap)?)
     }
 
-    /// Returns how the record of a wheel contradicts a member. `member` is an index of
-    /// [`crate::base::archive::members`], and `bytes` are all bytes of the member before the edit. A changed member
-    /// must have a row. For an unchanged member, a row is optional, but must be right.
-    pub fn contradiction(&self, member: usize, bytes: View<'_>, is_changed: bool) -> Result<Option<Malformed>> {
-        if self.record.get().is_none() {
-            let entry = self.directory.entries.iter().find(|entry| record::is_record(entry.name));
-            let text = entry.map(|entry| self.unpacked(&entry)).transpose()?;
-            let _ = self.record.set(text.as_deref().map(Record::read));
-        }
-        let Some(Some(record)) = self.record.get() else { return Ok(None) };
-        let Some(entry) = self.directory.entries.get(self.entry_index(member)?) else { return Ok(None) };
-        bytes.charge("zip member", Resource::Work, bytes.size() / BYTES_PER_STEP)?;
-        let file = || RecordedFile::of(bytes.data());
-        let why = if is_changed {
-            record.contradiction(entry.name, file)
-        } else {
-            record.contradiction_of_unchanged(entry.name, file)
-        };
-        let cause = |why| Cause::Described(format!("{} {why}", String::from_utf8_lossy(entry.name)));
-        Ok(why.map(|why| self.archive.malformed("wheel", entry.header, cause(why))))
-    }
-
     /// Returns the metadata directory of a wheel without a record.
     pub fn directory_without_record(&self) -> Option<String> {
-        let names = || self.directory.entries.iter().map(|entry| entry.name);
-        if names().any(record::is_record) {
+        let names = || self.zip.directory.entries.names(&|_| {});
+        if names().any(is_record) {
             return None;
         }
-        names().find_map(record::metadata_directory).map(|name| String::from_utf8_lossy(name).into_owned())
+        names().find_map(metadata_directory).map(|name| String::from_utf8_lossy(name).into_owned())
     }
 
     fn entry_index(&self, member: usize) -> Result<usize, Malformed> {
@@ -139,8 +137,17 @@ impl<'data> ZipFile<'data> {
 
     /// Returns the entry of a member. An entry that cannot be written is an error.
     fn entry(&self, member: usize) -> Result<Entry<'data>, Malformed> {
-        let entry = self.directory.entries.get(self.entry_index(member)?).expect("an index of the directory");
+        let entry = self.zip.directory.entries.get(self.entry_index(member)?).expect("an index of the directory");
         self.check_writable(&entry).map(|()| entry)
+    }
+
+    /// Checks that the record can get the hash of a changed member.
+    fn check_row(&self, entry: &Entry<'_>) -> Result<(), Malformed> {
+        let Some((_, record)) = self.zip.record()? else { return Ok(()) };
+        let name = decode_name(entry.name);
+        let Some(problem) = record.problem_of_member(name.as_bytes()) else { return Ok(()) };
+        let cause = Cause::Described(format!("{name} {problem}"));
+        Err(self.archive.malformed("wheel", entry.header, cause))
     }
 
     fn check_writable(&self, entry: &Entry<'_>) -> Result<(), Malformed> {
@@ -156,47 +163,28 @@ impl<'data> ZipFile<'data> {
 
     /// Returns the change of the record if the file is a wheel.
     fn record<'a>(&self, changes: &[Change<'_>]) -> Result<Option<Change<'a>>> {
-        let entries = &self.directory.entries;
-        let Some(entry) = entries.iter().position(|entry| record::is_record(entry.name)) else { return Ok(None) };
+        let Some((entry, record)) = self.zip.record()? else { return Ok(None) };
+        let entries = &self.zip.directory.entries;
         let file = |change: &Change<'_>| {
             let entry = entries.get(change.entry).expect("an index of the directory");
             let Properties { size, sha256, .. } = change.properties;
-            (entry.name, RecordedFile { sha256, size })
+            (decode_name(entry.name).into_owned(), RecordedFile { sha256, size })
         };
-        let old = self.unpacked(&entries.get(entry).expect("a found entry"))?;
-        let new = record::with_files(&old, &changes.iter().map(file).collect());
-        if new == old {
+        let new = with_files(record.text(), &changes.iter().map(file).collect());
+        if new == record.text() {
             return Ok(None);
         }
-        let method = entries.get(entry).map_or(STORED, |entry| entry.fields.method);
+        let of_record = entries.get(entry).expect("a found entry");
+        self.check_writable(&of_record)?;
         let mut stored = Vec::new();
+        let method = of_record.fields.method;
         let properties = packed::pack(method, &mut stored, |to| to.write_all(&new)).expect("memory can be written");
         Ok(Some(Change { entry, stored: Content::from(stored), properties }))
     }
 
-    /// Returns the bytes of a small member.
-    fn unpacked(&self, entry: &Entry<'_>) -> Result<Vec<u8>, Malformed> {
-        self.check_writable(entry)?;
-        let size = entry.fields.size;
-        self.archive.charge("zip member", Resource::Decompressed, size.value)?;
-        let data = entry.local_member(self.archive)?.data;
-        let stored = data.data();
-        let mut bytes = Vec::new();
-        let limited = |from: &mut dyn Read, bytes: &mut Vec<u8>| from.take(size.value).read_to_end(bytes);
-        let read = match entry.fields.method {
-            DEFLATED => limited(&mut flate2::bufread::DeflateDecoder::new(stored), &mut bytes),
-            _ => limited(&mut &*stored, &mut bytes),
-        };
-        read.map_err(|error| data.malformed("zip member", 0, Cause::Compressed(error.to_string())))?;
-        let expected = size.value;
-        let size = bytes.len() as u64;
-        let wrong = || data.malformed("zip member", 0, Cause::SizeMismatch { size, expected });
-        if size == expected { Ok(bytes) } else { Err(wrong()) }
-    }
-
     /// Adds the patch of a member's local header and data.
     fn local_patches<'a>(&self, change: &Change<'a>, patches: &mut Vec<Patch<'a>>) -> Result<(), Malformed> {
-        let entry = self.directory.entries.get(change.entry).expect("an index of the directory");
+        let entry = self.zip.directory.entries.get(change.entry).expect("an index of the directory");
         let local = entry.local_member(self.archive)?;
         let start = local.header.range_in(self.archive).start;
         let mut header = local.header.data().to_vec();
@@ -210,17 +198,17 @@ impl<'data> ZipFile<'data> {
     /// Returns the patch of everything from the central directory on.
     fn directory_patch<'a>(&self, changes: &[Change<'_>], patches: &[Patch<'_>]) -> Result<Patch<'a>, Malformed> {
         let archive = self.archive;
-        let start = self.directory.start;
+        let start = self.zip.directory.start;
         let rest = archive.from(start);
         archive.charge("zip directory", Resource::Memory, rest.size())?;
         let mut bytes = rest.data().to_vec();
         for change in changes {
-            let entry = self.directory.entries.get(change.entry).expect("an index of the directory");
+            let entry = self.zip.directory.entries.get(change.entry).expect("an index of the directory");
             self.set_fields(&mut bytes, start, &entry.fields, change)?;
         }
         let layout = PatchLayout::of(patches);
         let mut changed = changes.iter().map(|change| change.entry).peekable();
-        for (index, entry) in self.directory.entries.iter().enumerate() {
+        for (index, entry) in self.zip.directory.entries.iter().enumerate() {
             let overlaps = || Cause::Described("member overlaps a changed one".to_owned());
             let new = if changed.next_if_eq(&index).is_some() {
                 Some(layout.new_offset(entry.local.value))
@@ -230,7 +218,7 @@ impl<'data> ZipFile<'data> {
             let new = new.ok_or_else(|| archive.malformed("zip local header offset", entry.local.at, overlaps()))?;
             entry.local.set(archive, &mut bytes, start, new)?;
         }
-        for number in &self.directory.offsets {
+        for number in &self.zip.directory.offsets {
             let overlaps = || Cause::Described("directory overlaps a changed member".to_owned());
             let new = layout.new_offset_outside(number.value);
             let new = new.ok_or_else(|| archive.malformed("zip end of central directory", number.at, overlaps()))?;

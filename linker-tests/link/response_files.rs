@@ -2,55 +2,176 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::{fatbin, forms};
 use crate::harness::command::command;
+use crate::harness::fatbin_program;
+use crate::harness::program::write_program;
 use crate::harness::step::Step;
 use crate::harness::tools::Tool;
 
-/// Texts of response files, whose words no linker finds.
-const TEXTS: [&str; 6] = [
-    r#"'a\d' "x\y" m\ n g\\h"#,
-    r#""p q"  "" 'r s' t"u v""#,
-    r#"'i\'j' "k'l""#,
-    r#""a\\" c\\"d e" f\"g"#,
-    r#""u""v" "p""" q"#,
-    "one\n\ttwo\r\nthree",
+/// Texts of response files, whose words no program finds.
+const TEXTS: [&[u8]; 46] = [
+    b"a b",
+    b"a\tb\rc\nd\x0be\x0cf",
+    b"a\r\nb\r\n",
+    b"a\0b c",
+    b"\xef\xbb\xbfx y",
+    b"\xff\xfea\0 \0b\0",
+    b"\xfe\xff\0a\0 \0b",
+    br"'c\d.o'",
+    br#""c\d""#,
+    br"c\d",
+    br"c\\d",
+    br"'c\\d'",
+    br#""c\\d""#,
+    br"'it\'s'",
+    br#""q\"r""#,
+    br#"x"y z"w"#,
+    b"x'y z'w",
+    br"a\ b",
+    b"\"\" b",
+    b"'' b",
+    b"\"u\"\"v\"",
+    b"\"p\"\"\" q",
+    br#""a\\" b"#,
+    br#""a\\\" b""#,
+    br"a\",
+    b"\"open q",
+    b"'open q",
+    b"a\\\nb",
+    b"\"a\\\nb\"",
+    b"'a\\\nb'",
+    b"# x\ny",
+    b"a # b ; c",
+    br#"\"a b\""#,
+    br#"a"b\c"d"#,
+    br"a'b\c'd",
+    br"\\srv\x",
+    br#""\\srv\x y""#,
+    b"@@x y",
+    b"@none y",
+    b"x@y z",
+    b"'@none' y",
+    b"\"@inner\" y",
+    br"\@inner y",
+    b"@inner y",
+    b"@below/outer z",
+    b"$HOME `x` \"a\\qb\"",
 ];
 
-/// The words come from the messages of each linker about missing files.
+/// Text around the name of a missing file in a message.
+struct Around {
+    before: &'static str,
+    after: &'static str,
+}
+
+/// A program that reads response files.
+struct Program {
+    tool: Tool,
+    /// Name that shows its dialect.
+    name: &'static str,
+    /// Words in front of the response file.
+    options: &'static [&'static str],
+    /// Messages about missing files.
+    messages: &'static [Around],
+}
+
+const NO_SUCH: Around = Around { before: "cannot open ", after: ": No such" };
+const NOT_FOUND: Around = Around { before: "cannot find ", after: ": No such" };
+
+const PROGRAMS: [Program; 7] = [
+    Program { tool: Tool::Bfd, name: "ld.bfd", options: &[], messages: &[NOT_FOUND] },
+    Program { tool: Tool::Gold, name: "ld.gold", options: &[], messages: &[NO_SUCH] },
+    Program {
+        tool: Tool::Cc,
+        name: "gcc",
+        options: &["-fuse-ld=bfd"],
+        messages: &[NOT_FOUND, Around { before: "error: ", after: ": No such" }],
+    },
+    Program { tool: Tool::Lld, name: "ld.lld", options: &["--error-limit=0"], messages: &[NO_SUCH] },
+    Program {
+        tool: Tool::Clang,
+        name: "clang",
+        options: &["-###"],
+        messages: &[Around { before: "no such file or directory: '", after: "'\n" }],
+    },
+    Program {
+        tool: Tool::LldLink,
+        name: "lld-link",
+        options: &["-errorlimit:0"],
+        messages: &[Around { before: "could not open '", after: "': " }],
+    },
+    // The first missing file ends mold.
+    Program { tool: Tool::Mold, name: "mold", options: &["-m", "elf_x86_64"], messages: &[NO_SUCH] },
+];
+
+/// The words come from the messages of each program about missing files.
 pub fn quotes(directory: &Path) -> Result<()> {
-    let linkers = [
-        (Tool::Bfd, "cannot find ", ": "),
-        (Tool::Lld, "cannot open ", ": "),
-        (Tool::LldLink, "could not open '", "': "),
-    ];
-    for (tool, before, after) in linkers {
-        let linker = tool.path()?;
-        for text in TEXTS {
+    std::fs::create_dir(directory.join("below"))?;
+    // Names in a file are relative to the working directory.
+    for (name, text) in [("inner", "i1 i2"), ("below/outer", "@other s"), ("other", "here"), ("below/other", "there")] {
+        std::fs::write(directory.join(name), text)?;
+    }
+    for Program { tool, name, options, messages } in PROGRAMS {
+        let program = tool.path()?;
+        for text in TEXTS.into_iter().filter(|text| !matches!(tool, Tool::Mold) || !is_read_otherwise_by_mold_1(text)) {
             std::fs::write(directory.join("words"), text)?;
-            let output = command(&linker).arg("@words").current_dir(directory).output()?;
-            let message = String::from_utf8_lossy(&output.stderr).into_owned();
-            let missing = |line: &str| Some(line.split_once(before)?.1.rsplit_once(after)?.0.to_owned());
-            let expected: Vec<String> = message.lines().filter_map(missing).filter(|word| !word.is_empty()).collect();
-            ensure!(!expected.is_empty(), "{linker:?} {text}: {message}");
-            let found = words(directory, &linker)?;
-            // Not every linker mentions an empty word.
-            let found: Vec<String> = found.into_iter().filter(|word| !word.is_empty()).collect();
-            ensure!(found == expected, "{linker:?} {text}: {found:?}, expected {expected:?}");
+            let output = command(&program).args(options).arg("@words").current_dir(directory).output()?;
+            let missing = messages.iter().map(|around| missing_files(&output.stderr, around));
+            let expected = missing.into_iter().find(|names| !names.is_empty()).unwrap_or_default();
+            let found = words(directory, name)?;
+            let is_same = match &found {
+                None => expected.is_empty(),
+                Some(found) if matches!(tool, Tool::Mold) => found.first() == expected.first(),
+                Some(found) => *found == expected,
+            };
+            ensure!(is_same, "{program:?} {}: {found:?}, expected {expected:?}", text.escape_ascii());
         }
     }
     Ok(())
 }
 
-/// Returns the words of a linker's command line with a response file, as the dry run prints them for a shell.
-fn words(directory: &Path, linker: &Path) -> Result<Vec<String>> {
-    let done = fatbin(directory).args(["link", "--dry-run", "--"]).arg(linker).arg("@words").run()?;
-    let line = done.report.lines().find_map(|line| line.strip_prefix("fatbin: link: ")).context("a command")?;
-    let mut shell = command("sh");
-    let output = shell.arg("-c").arg(format!("printf '%s\\n' {line}")).output()?;
-    Ok(String::from_utf8_lossy(&output.stdout).lines().skip(1).map(str::to_owned).collect())
+/// mold 1 reads a quote inside a word as a character, and no file in a file.
+fn is_read_otherwise_by_mold_1(text: &[u8]) -> bool {
+    let has_inner_quote = text.windows(2).any(|pair| pair[0].is_ascii_alphanumeric() && b"\"'".contains(&pair[1]));
+    let has_file = [&b"@inner"[..], b"@below"].iter().any(|file| text.windows(6).any(|part| part == *file));
+    has_inner_quote || has_file || text.contains(&0)
+}
+
+/// Names in messages about missing files. Empty ones are left out, because not every program mentions them.
+fn missing_files(message: &[u8], around: &Around) -> Vec<Vec<u8>> {
+    let find = |bytes: &[u8], text: &str| bytes.windows(text.len()).position(|part| part == text.as_bytes());
+    let mut names = Vec::new();
+    let mut rest = message;
+    while let Some(start) = find(rest, around.before) {
+        rest = &rest[start + around.before.len()..];
+        let Some(end) = find(rest, around.after) else { break };
+        names.push(rest[..end].to_vec());
+        rest = &rest[end..];
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// Returns the words that `fatbin link` passes to a program with this name; `None` if the response file is refused.
+fn words(directory: &Path, name: &str) -> Result<Option<Vec<Vec<u8>>>> {
+    const END: &[u8] = b"--end";
+    let program = directory.join(name);
+    if !program.exists() {
+        write_program(&program, "#!/bin/sh\nprintf '%s\\0' \"$@\" >arguments\n")?;
+    }
+    let mut link = command(fatbin_program());
+    let link = link.args(["link", "--"]).arg(&program).args(["@words", "--end"]).current_dir(directory);
+    let output = link.output()?;
+    if output.status.code() == Some(2) {
+        return Ok(None);
+    }
+    ensure!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    let words = std::fs::read(directory.join("arguments"))?;
+    let words = words.split(|byte| *byte == 0).take_while(|word| *word != END);
+    Ok(Some(words.filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()))
 }
 
 /// More images than fit in a command line are linked, by words in a response file.

@@ -259,7 +259,7 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
     let release = Release::named(&arguments.abi).unwrap_or(NEWEST);
     let argument = |value: &OsString| TargetArgument::parse(value);
     let linker = PathBuf::from(linker);
-    let line = HostLine::of_program(&linker, line.collect(), access::get())?;
+    let line = HostLine::of_program(&linker, line.collect())?;
     let device = DeviceArguments {
         linker: arguments.device_linker.iter().map(argument).collect(),
         ..DeviceArguments::default()

@@ -88,6 +88,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::base::io::standard_output;
 use crate::base::io::{Access, signals};
+use crate::base::parallel::with_usual_stack;
 use failure::{Failure, Result};
 use problems::Problems;
 use status::Status;
@@ -195,6 +196,10 @@ pub fn run(access: Access, arguments: Vec<OsString>) -> u8 {
     standard_output::open_closed();
     signals::install();
     access::set(access);
+    with_usual_stack(|| run_here(arguments))
+}
+
+fn run_here(arguments: Vec<OsString>) -> u8 {
     if let Some(status) = dropin::run(&arguments) {
         return status;
     }

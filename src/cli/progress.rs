@@ -12,6 +12,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::quiet::is_quiet;
 use crate::base::activity::Work;
+use crate::base::parallel::builder;
 
 /// Delay before the line appears: shorter commands show none.
 const DELAY: Duration = Duration::from_millis(500);
@@ -98,12 +99,14 @@ impl ProgressLine {
     pub fn start() -> ProgressLine {
         let is_dumb = || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let is_shown = !is_quiet() && Term::stderr().is_term() && !is_dumb();
-        let shown = is_shown.then(|| {
-            let end = End::default();
-            let seen = Arc::clone(&end);
-            (end, std::thread::spawn(move || draw_until(&seen)))
-        });
-        ProgressLine { shown }
+        if !is_shown {
+            return ProgressLine { shown: None };
+        }
+        let end = End::default();
+        let seen = Arc::clone(&end);
+        // Work goes on without the line.
+        let thread = builder().spawn(move || draw_until(&seen)).ok();
+        ProgressLine { shown: thread.map(|thread| (end, thread)) }
     }
 }
 

@@ -152,7 +152,11 @@ impl<'data> Place<'_, 'data> {
 }
 
 /// Returns the changes of tables of images if the empty containers are removed.
-fn without_rows<'data>(view: View<'data>, file: &File, rebuilt: &[RebuiltContainer<'data>]) -> Result<TableEdit<'data>> {
+fn without_rows<'data>(
+    view: View<'data>,
+    file: &File,
+    rebuilt: &[RebuiltContainer<'data>],
+) -> Result<TableEdit<'data>> {
     let empty = rebuilt.iter().filter(|container| container.content.size() == 0);
     let removed: Vec<u64> = empty.map(|container| container.span.start).collect();
     if removed.is_empty() {
@@ -192,15 +196,20 @@ fn rebuilt_containers<'data>(
     let is_one_after_another = jobs.len() < threads();
     let workers = if is_one_after_another { 1 } else { threads() };
     let workers_per_container = if is_one_after_another { threads() } else { 1 };
-    let rebuild = |&(container, first): &(&Container, usize)| {
-        let Some(span) = container.range() else { return Ok(None) };
-        let bytes = view.part("container", Extent { offset: span.start, size: size_of_range(&span) })?;
-        let rebuilt = rebuild(bytes, container, first, edit, workers_per_container);
-        release();
-        rebuilt
+    let rebuild_all = |workers, workers_per_container| {
+        let rebuild = |&(container, first): &(&Container, usize)| {
+            let Some(span) = container.range() else { return Ok(None) };
+            let bytes = view.part("container", Extent { offset: span.start, size: size_of_range(&span) })?;
+            let rebuilt = rebuild(bytes, container, first, edit, workers_per_container);
+            release();
+            rebuilt
+        };
+        let mut results = Vec::new();
+        map_parallel(&jobs, workers, rebuild, &mut |result| results.push(result));
+        results
     };
-    let mut results: Vec<Result<Option<Content<'data>>>> = Vec::new();
-    map_parallel(&jobs, workers, rebuild, &mut |result| results.push(result));
+    let results =
+        view.charge_in_any_order(|| rebuild_all(workers, workers_per_container)).unwrap_or_else(|| rebuild_all(1, 1));
     let mut rebuilt = Vec::new();
     for ((index, container), result) in file.containers.iter().enumerate().zip(results) {
         if let (Some(span), Some(content)) = (container.range(), result?) {

@@ -133,8 +133,12 @@ impl<'a> Sample<'a> {
             Some(WhatIf::Dropped(archs)) => Box::new(Prune::Drop(archs.clone()).kept(self.file)),
         };
         let measure = |sampled: &Sampled<'_>| rebuilt(view, sampled, &*edit);
-        let mut results = Vec::new();
-        map_parallel(&self.containers, threads(), measure, &mut |result| results.push(result));
+        let measure_all = |workers| {
+            let mut results = Vec::new();
+            map_parallel(&self.containers, workers, measure, &mut |result| results.push(result));
+            results
+        };
+        let results = view.charge_in_any_order(|| measure_all(threads())).unwrap_or_else(|| measure_all(1));
         let mut effect = Effect::default();
         for result in results {
             effect.add(result?);

@@ -7,9 +7,9 @@ use std::ffi::OsString;
 use object::read::{File, FileKind, Object, ObjectSection};
 
 use super::host_line::{DEFAULT_LIBRARY, HostLine, Meaning};
-use super::response_files;
-use super::words::Quoting;
+use super::response_files::{self, LLVM_WINDOWS};
 use crate::base::bytes::{ObjectBytes, View};
+use crate::base::io::os_string;
 
 const SECTION: &str = ".drectve";
 
@@ -20,12 +20,13 @@ pub fn libraries(view: View<'_>) -> Vec<OsString> {
     }
     let Ok(file) = File::parse(ObjectBytes(view)) else { return Vec::new() };
     let Some(text) = file.section_by_name(SECTION).and_then(|section| section.data().ok()) else { return Vec::new() };
-    let words = response_files::split(text, Quoting::Windows);
+    let Ok(words) = response_files::split(text, &LLVM_WINDOWS) else { return Vec::new() };
+    let words = words.iter().map(|word| os_string(word));
     let is_library = |word: &OsString| {
         let name = word.as_encoded_bytes().get(1..DEFAULT_LIBRARY.len());
         name.is_some_and(|name| name.eq_ignore_ascii_case(&DEFAULT_LIBRARY.as_bytes()[1..]))
     };
-    let Ok(line) = HostLine::parse(words.into_iter().filter(is_library)) else { return Vec::new() };
+    let Ok(line) = HostLine::parse(words.filter(is_library)) else { return Vec::new() };
     let files = line.words.into_iter().filter_map(|word| match word.meaning {
         Meaning::Input(name) => Some(name),
         _ => None,

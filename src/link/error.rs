@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::host_line::MissingValue;
 use super::refusal::RefusedInput;
+use super::response_files::ResponseFileError;
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::Error;
 use crate::base::system_error::describe_start;
@@ -138,12 +139,9 @@ pub enum LinkError {
         /// The input, and the reason.
         input: String,
     },
-    /// Response files that refer to one another.
-    #[error("{}: response files are nested too deeply", path.display())]
-    ResponseFiles {
-        /// One of the files.
-        path: PathBuf,
-    },
+    /// A response file.
+    #[error(transparent)]
+    ResponseFile(#[from] ResponseFileError),
     /// Device code that cannot be linked here.
     #[error("{}: {}", .0.path, .0.reason)]
     Refused(RefusedInput),
@@ -200,7 +198,7 @@ impl Coded for LinkError {
             LinkError::Wrap(error) => error.class(),
             LinkError::Target { cause, .. } => cause.class(),
             LinkError::Style(error) => error.class(),
-            LinkError::MissingValue(_) | LinkError::MissingLibrary { .. } | LinkError::ResponseFiles { .. } => {
+            LinkError::MissingValue(_) | LinkError::MissingLibrary { .. } | LinkError::ResponseFile(_) => {
                 Code::MissingLinkInput.into()
             }
             LinkError::UnsupportedTarget { .. }

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::Result;
 use super::options::LinkOptions;
-use super::programs::{self, CommandLine};
-use super::response_files;
-use super::words::{Quoting, joined};
+use super::program_names;
+use super::programs::CommandLine;
+use super::response_files::{self, Dialect, GNU};
+use super::words::joined;
 use crate::base::content::Content;
 use crate::base::error::Error;
 use crate::base::io::{FileSet, Input, Output, OutputKind, OutputName, ScratchDirectory, Sink};
@@ -95,19 +96,19 @@ impl Files {
     /// Command with its words in a response file, if the system may refuse so many.
     pub fn shortened(&mut self, command: CommandLine) -> Result<CommandLine> {
         let size: usize = command.arguments.iter().map(|word| word.len() + 1).sum();
-        let name = programs::name(&command.program);
+        let name = program_names::name(&command.program);
         if size <= LONGEST_COMMAND || self.is_dry_run || WITHOUT_RESPONSE_FILES.contains(&&*name) {
             return Ok(command);
         }
-        self.with_response_file(command, Quoting::Gnu)
+        self.with_response_file(command, &GNU)
     }
 
     /// Command with its words in a response file.
-    pub fn with_response_file(&mut self, command: CommandLine, quoting: Quoting) -> Result<CommandLine> {
+    pub fn with_response_file(&mut self, command: CommandLine, dialect: &Dialect) -> Result<CommandLine> {
         let path = self.of_output("rsp");
-        let text = response_files::write(command.arguments.iter().map(OsString::as_os_str), quoting);
+        let text = response_files::write(command.arguments.iter().map(OsString::as_os_str), dialect);
         self.write_content(&path, &Content::from(text.as_slice()), std::iter::empty)?;
-        let name = programs::name(&command.program);
+        let name = program_names::name(&command.program);
         let arguments = match OPTIONS_FILES.iter().find(|(program, _)| *program == name) {
             Some((_, option)) => vec![(*option).into(), path.into()],
             None => vec![joined("@", path.as_os_str())],

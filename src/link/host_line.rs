@@ -7,7 +7,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use super::words::{Quoting, joined};
+use super::response_files::Dialect;
+use super::words::joined;
 use crate::base::io::os_string;
 
 /// Words of a host linker's command line, without the linker itself.
@@ -15,8 +16,8 @@ use crate::base::io::os_string;
 pub struct HostLine {
     /// Words in groups that belong together: an option and its value.
     pub words: Vec<HostWord>,
-    /// Style of the response files in the line; `None` if there are none.
-    pub response_files: Option<Quoting>,
+    /// Dialect of the response files in the line; `None` if there are none.
+    pub response_files: Option<&'static Dialect>,
 }
 
 /// Replacement of an input of the linker.

@@ -118,10 +118,10 @@ impl ProgramLink<'_> {
         let trace = if is_traced { trace::option(&options.linker, &options.line, &options.host) } else { None };
         let mut command = command;
         command.arguments.extend(trace.map(OsString::from));
-        if let Some(quoting) = options.line.response_files
+        if let Some(dialect) = options.line.response_files
             && command.arguments.iter().map(|word| word.len() + 1).sum::<usize>() > LONGEST_EXPANDED
         {
-            command = files.with_response_file(command, quoting)?;
+            command = files.with_response_file(command, dialect)?;
         }
         if trace.is_none() && !options.reserves_output {
             command.run()?;

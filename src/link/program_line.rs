@@ -8,9 +8,9 @@ use std::path::Path;
 
 use super::error::{LinkError, Result};
 use super::host_line::{HostLine, Meaning, MissingValue, Token};
-use super::response_files::{self, Expanded};
-use super::words::{Quoting, joined};
-use crate::base::io::{Access, os_string};
+use super::response_files::{self, Dialect, Expanded, GNU};
+use super::words::joined;
+use crate::base::io::os_string;
 
 /// Option of compilers with words for the linker, separated by commas.
 const LIST: &str = "-Wl,";
@@ -50,15 +50,15 @@ pub struct InputStates {
 
 impl HostLine {
     /// Reads the command line of a program as the program and its linker read it.
-    pub fn of_program(program: &Path, words: Vec<OsString>, access: Access) -> Result<HostLine> {
-        let quoting = quoting(program, &words);
-        let Expanded { words, mut has_response_files } = response_files::expand(words, quoting, access)?;
+    pub fn of_program(program: &Path, words: Vec<OsString>) -> Result<HostLine> {
+        let dialect = Dialect::of_program(program, &words);
+        let Expanded { words, mut has_response_files } = response_files::expand(words, dialect)?;
         let mut tokens = Vec::new();
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             let bytes = word.as_encoded_bytes();
             if let Some(list) = bytes.strip_prefix(LIST.as_bytes()) {
-                has_response_files |= add_list(&mut tokens, list, &word, access)?;
+                has_response_files |= add_list(&mut tokens, list, &word)?;
             } else if WORD.iter().any(|option| option.as_bytes() == bytes) {
                 let missing = || LinkError::MissingValue(MissingValue { option: word.clone() });
                 let value = words.next().ok_or_else(missing)?;
@@ -68,17 +68,17 @@ impl HostLine {
             }
         }
         let line = HostLine::of_tokens(tokens).map_err(LinkError::MissingValue)?;
-        Ok(HostLine { response_files: has_response_files.then_some(quoting), ..line })
+        Ok(HostLine { response_files: has_response_files.then_some(dialect), ..line })
     }
 }
 
 /// Adds the words of a list. Returns whether some are from response files. A list without a word that concerns device
 /// code stays as written.
-fn add_list(tokens: &mut Vec<Token>, list: &[u8], word: &OsStr, access: Access) -> Result<bool> {
+fn add_list(tokens: &mut Vec<Token>, list: &[u8], word: &OsStr) -> Result<bool> {
     let items: Vec<OsString> = list.split(|&byte| byte == b',').map(os_string).collect();
     let is_single = items.len() == 1;
     // A linker reads its response files itself.
-    let Expanded { words, has_response_files } = response_files::expand(items, Quoting::Gnu, access)?;
+    let Expanded { words, has_response_files } = response_files::expand(items, &GNU)?;
     let spelled = |text: OsString| {
         let has_comma = text.as_encoded_bytes().contains(&b',');
         let written = if has_comma { vec![WORD[0].into(), text.clone()] } else { vec![joined(LIST, &text)] };
@@ -105,20 +105,6 @@ fn is_of_no_concern(meaning: &Meaning) -> bool {
         Meaning::Other | Meaning::RunPath(_) => true,
         Meaning::Input(path) => !Path::new(path).is_file(),
         _ => false,
-    }
-}
-
-fn quoting(program: &Path, words: &[OsString]) -> Quoting {
-    let stated = words.iter().rev().find_map(|word| word.to_str()?.strip_prefix("--rsp-quoting="));
-    match stated {
-        Some("windows") => Quoting::Windows,
-        Some(_) => Quoting::Gnu,
-        None => {
-            let name = super::programs::name(program);
-            let is_llvm = name.starts_with("clang") || name.contains("lld");
-            let is_microsoft = matches!(&*name, "lld-link" | "link" | "cl" | "clang-cl");
-            if is_microsoft || is_llvm && cfg!(windows) { Quoting::Windows } else { Quoting::Gnu }
-        }
     }
 }
 
@@ -153,7 +139,7 @@ mod tests {
 
     fn line(words: &[&str]) -> HostLine {
         let words = words.iter().map(OsString::from).collect();
-        HostLine::of_program(Path::new("cc"), words, Access::read()).unwrap()
+        HostLine::of_program(Path::new("cc"), words).unwrap()
     }
 
     fn library(name: &str) -> Meaning {
@@ -174,7 +160,7 @@ mod tests {
             let meanings: Vec<Meaning> = line(words).words.into_iter().map(|word| word.meaning).collect();
             assert_eq!(meanings, [Meaning::LibraryDirectory("d".into()), library("k")], "{words:?}");
         }
-        let error = HostLine::of_program(Path::new("cc"), vec!["-Xlinker".into()], Access::read()).unwrap_err();
+        let error = HostLine::of_program(Path::new("cc"), vec!["-Xlinker".into()]).unwrap_err();
         assert_eq!(error.to_string(), "-Xlinker: missing argument");
     }
 
@@ -205,20 +191,5 @@ mod tests {
         }
         let plain = InputState::default();
         assert_eq!(found, [plain, InputState { takes_all: true, is_static: true }, plain]);
-    }
-
-    #[test]
-    fn the_program_decides_on_the_quotes_of_response_files() {
-        let cases = [
-            ("ld", Quoting::Gnu),
-            ("/usr/bin/x86_64-linux-gnu-gcc-12", Quoting::Gnu),
-            ("lld-link-22", Quoting::Windows),
-            ("C:/VS/link.exe", Quoting::Windows),
-            ("clang-cl", Quoting::Windows),
-        ];
-        for (program, expected) in cases {
-            assert_eq!(quoting(Path::new(program), &[]), expected, "{program}");
-        }
-        assert_eq!(quoting(Path::new("clang"), &["--rsp-quoting=windows".into()]), Quoting::Windows);
     }
 }

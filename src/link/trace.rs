@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::Result;
 use super::host_line::{HostLine, Meaning};
-use super::programs;
+use super::program_names;
 use crate::base::io::{Access, Input};
 
 /// Files that a linker has read.
@@ -33,7 +33,7 @@ const COMPILERS: [&str; 17] = [
 
 /// Word that makes the linker of a line list the files that it reads; `None` if this is unknown.
 pub fn option(program: &Path, line: &HostLine, host: &str) -> Option<&'static str> {
-    let name = programs::name(program);
+    let name = program_names::name(program);
     let has =
         |start: &str| line.words.iter().any(|word| word.text().to_ascii_lowercase().starts_with(start.as_bytes()));
     let selects = |linker: &str| has(&format!("-fuse-ld={linker}")) || has(&format!("--ld-path={linker}"));

@@ -8,12 +8,3 @@ pub fn joined(option: &str, value: &OsStr) -> OsString {
     word.push(value);
     word
 }
-
-/// Style of the quotes in a response file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quoting {
-    /// A backslash escapes the next character, even inside both kinds of quotes.
-    Gnu,
-    /// Only double quotes. A backslash has a meaning only before them.
-    Windows,
-}

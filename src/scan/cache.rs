@@ -39,11 +39,42 @@ impl Default for CacheBudget {
 }
 
 /// Decompressed containers of one file, by their start offsets. A container that exceeds the budget is not kept. It is
-/// decompressed again when one of its images is read.
+/// decompressed again when one of its images is read, without a charge: whether the files before it have left memory
+/// depends on timing, and results must not.
 #[derive(Debug)]
 pub(super) struct DecompressedCache {
     budget: CacheBudget,
-    containers: Mutex<BTreeMap<u64, Arc<Vec<u8>>>>,
+    containers: Mutex<BTreeMap<u64, Charged>>,
+}
+
+/// Containers that a reader has from the cache.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CacheUse<'a> {
+    /// All. They are removed.
+    Takes,
+    /// All. They stay.
+    Reads,
+    /// Those that begin at these offsets. They stay.
+    ReadsOnly(&'a [u64]),
+}
+
+/// A container that the scan has charged and decompressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Charged {
+    /// The decompressed bytes.
+    Kept(Arc<Vec<u8>>),
+    /// The bytes exceeded the budget.
+    NotKept,
+}
+
+impl Charged {
+    /// Memory for the decompressed bytes.
+    fn size(&self) -> u64 {
+        match self {
+            Charged::Kept(bytes) => bytes.capacity() as u64,
+            Charged::NotKept => 0,
+        }
+    }
 }
 
 impl DecompressedCache {
@@ -52,29 +83,32 @@ impl DecompressedCache {
         DecompressedCache { budget, containers: Mutex::default() }
     }
 
-    /// Keeps the decompressed bytes of the container at `start` if the budget allows it.
+    /// Records the container at `start`, and keeps its decompressed bytes if the budget allows it.
     pub fn put(&self, start: u64, bytes: Vec<u8>) {
-        let size = bytes.capacity() as u64;
-        if self.budget.take(size)
-            && let Some(replaced) = self.containers().insert(start, Arc::new(bytes))
-        {
-            self.budget.give_back(replaced.capacity() as u64);
+        let is_kept = self.budget.take(bytes.capacity() as u64);
+        let charged = if is_kept { Charged::Kept(Arc::new(bytes)) } else { Charged::NotKept };
+        if let Some(replaced) = self.containers().insert(start, charged) {
+            self.budget.give_back(replaced.size());
         }
     }
 
-    /// Decompressed bytes of the container at `start`. The cache keeps them.
-    pub fn get(&self, start: u64) -> Option<Arc<Vec<u8>>> {
-        self.containers().get(&start).map(Arc::clone)
+    /// The container at `start`, for a reader.
+    pub fn get_for(&self, reader: CacheUse<'_>, start: u64) -> Option<Charged> {
+        match reader {
+            CacheUse::Takes => self.take(start),
+            CacheUse::ReadsOnly(starts) if !starts.contains(&start) => None,
+            CacheUse::Reads | CacheUse::ReadsOnly(_) => self.containers().get(&start).cloned(),
+        }
     }
 
-    /// Removes the decompressed bytes of the container at `start` from the cache.
-    pub fn take(&self, start: u64) -> Option<Arc<Vec<u8>>> {
-        let bytes = self.containers().remove(&start)?;
-        self.budget.give_back(bytes.capacity() as u64);
-        Some(bytes)
+    /// Removes the container at `start` from the cache.
+    pub fn take(&self, start: u64) -> Option<Charged> {
+        let charged = self.containers().remove(&start)?;
+        self.budget.give_back(charged.size());
+        Some(charged)
     }
 
-    fn containers(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Vec<u8>>>> {
+    fn containers(&self) -> MutexGuard<'_, BTreeMap<u64, Charged>> {
         // Every change of the map is a single call, so it is valid even if another thread has panicked.
         self.containers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,8 +116,8 @@ impl DecompressedCache {
 
 impl Drop for DecompressedCache {
     fn drop(&mut self) {
-        let size: usize = self.containers().values().map(|bytes| bytes.capacity()).sum();
-        self.budget.give_back(size as u64);
+        let size: u64 = self.containers().values().map(Charged::size).sum();
+        self.budget.give_back(size);
     }
 }
 
@@ -92,14 +126,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kept_bytes_are_returned_once_and_the_budget_is_shared() {
+    fn containers_are_returned_once_and_the_budget_is_shared() {
         let budget = CacheBudget::new(1000);
         let one = DecompressedCache::new(budget.clone());
         let other = DecompressedCache::new(budget.clone());
         one.put(7, Vec::with_capacity(600));
         other.put(7, Vec::with_capacity(600));
-        assert_eq!((other.get(7), one.get(7), budget.left()), (None, Some(Arc::default()), 400));
-        assert_eq!((other.take(7), one.take(7), one.take(7)), (None, Some(Arc::default()), None));
+        let get = |cache: &DecompressedCache| cache.get_for(CacheUse::ReadsOnly(&[7]), 7);
+        let kept = Some(Charged::Kept(Arc::default()));
+        assert_eq!(one.get_for(CacheUse::ReadsOnly(&[8]), 7), None);
+        assert_eq!((get(&other), get(&one), budget.left()), (Some(Charged::NotKept), kept.clone(), 400));
+        assert_eq!((other.take(7), other.take(7)), (Some(Charged::NotKept), None));
+        assert_eq!((one.take(7), one.take(7)), (kept, None));
         other.put(7, Vec::with_capacity(600));
         other.put(7, Vec::with_capacity(300));
         drop(other);

@@ -12,6 +12,7 @@ use crate::format::{
     ContainerType, FORMATS, bundle, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_archive, metal_binary,
     metal_library, offload_binary, oxart, syclbin,
 };
+use crate::scan::cache::Charged;
 use crate::scan::inventory::FileFormat;
 
 pub fn offload_binary(image: &[u8]) -> Vec<u8> {
@@ -177,12 +178,10 @@ fn a_decompressed_container_is_kept_within_the_budget_until_its_images_are_read(
         let scan = Scan::with_options(View::new(&bytes), Options::default(), budget.as_ref()).unwrap();
         let (source, file, cache) = scan.into_parts();
         let is_kept = budget.as_ref().is_some_and(|budget| budget.left() > 10);
-        let kept = cache.take(0);
-        assert_eq!(kept.as_deref(), is_kept.then(|| bundle(b"image")).as_ref());
+        let kept = if is_kept { Charged::Kept(bundle(b"image").into()) } else { Charged::NotKept };
+        assert_eq!(cache.take(0), budget.is_some().then_some(kept));
         // Different bytes in the cache show that images are read from it, and only once.
-        if kept.is_some() {
-            cache.put(0, bundle(b"other"));
-        }
+        cache.put(0, bundle(b"other"));
         let scan = Scan::from_parts(source, file, cache);
         let read = || scan.images().map(|image| image.bytes().unwrap().to_vec()).collect::<Vec<_>>();
         assert_eq!(read(), if is_kept { [b"other"] } else { [b"image"] });

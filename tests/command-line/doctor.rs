@@ -203,6 +203,10 @@ fn members_of_archives_count_if_they_are_linked() {
     let response = "-pie \"one.o\"\n--whole-archive lib.a";
     sandbox.file("words", response);
     assert_eq!(diagnose(&sandbox, "-- ld.bfd @words", 1)["objects"], 2);
+    // The programs escape by a backslash, even in single quotes.
+    let object = sandbox.read("two.o");
+    sandbox.file("cd.o", object).file("escaped", r"-pie 'one.o' 'c\d.o'");
+    assert_eq!(diagnose(&sandbox, "-- ld.bfd @escaped", 1)["objects"], 2);
 }
 
 /// Adds a section with bytes, and returns it.

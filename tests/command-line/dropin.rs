@@ -327,3 +327,20 @@ fn llvm_tools_list_and_extract_bundles_and_refuse_everything_else() {
     let links = sandbox.fatbin("install-links --with llvm-obj links").ok();
     assert!(links.ends_with("links/llvm-objdump\nlinks/llvm-readobj\nlinks/llvm-objcopy\n"), "{links}");
 }
+
+/// As LLVM's tools write it: the other names have the new bytes, too.
+#[cfg(unix)]
+#[test]
+fn a_file_with_several_names_is_written_in_place() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "image");
+    sandbox.fixture("answer-x86_64.so", "out");
+    std::fs::hard_link(sandbox.path("out"), sandbox.path("other")).unwrap();
+    let arguments = "-type=o -targets=hip-amdgcn-amd-amdhsa--gfx90a -input=image -output=out";
+    called(&sandbox, "clang-offload-bundler", arguments).ok();
+    let written = sandbox.read("out");
+    assert!(written != crate::fixture("answer-x86_64.so") && written == sandbox.read("other"));
+    // The program itself leaves the other name alone.
+    sandbox.fatbin("bundle --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=image -o out").ok();
+    assert!(sandbox.read("out") != written && sandbox.read("other") == written);
+}

@@ -12,6 +12,8 @@ mod changed_input;
 mod check;
 #[path = "../../linker-tests/harness/command.rs"]
 mod command;
+#[cfg(target_os = "linux")]
+mod confined;
 mod contradictions;
 mod device_link;
 mod diff;
@@ -85,6 +87,8 @@ mod size;
 mod spellings;
 #[cfg(unix)]
 mod split;
+#[cfg(target_os = "linux")]
+mod stacks;
 #[cfg(target_os = "linux")]
 mod streams;
 mod strip;

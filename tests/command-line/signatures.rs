@@ -61,7 +61,8 @@ enum Container {
 
 use Container::{Ar, ArInZip, Zip, ZipInAr, ZipInZip};
 use Form::{
-    ArMember, Certificates, Footer, In, MachO, Member, Module, SecondSlice, Section, SigningBlock, StrongName, Universal,
+    ArMember, Certificates, Footer, In, MachO, Member, Module, SecondSlice, Section, SigningBlock, StrongName,
+    Universal,
 };
 use Order::{Big, Little};
 use Width::{Bits32, Bits64};
@@ -147,7 +148,11 @@ fn changed(sandbox: &Sandbox, command: &str, file: &str, bytes: &[u8]) -> String
     let run = sandbox.fatbin(&format!("{command} {file}"));
     assert_eq!(run.status, 0, "{command} {file}: {}", run.err);
     let out = sandbox.path("out");
-    if out.is_dir() { std::fs::remove_dir_all(out).unwrap() } else { std::fs::remove_file(out).unwrap() }
+    if out.is_dir() {
+        std::fs::remove_dir_all(out).unwrap()
+    } else {
+        std::fs::remove_file(out).unwrap()
+    }
     run.err
 }
 
@@ -166,7 +171,8 @@ fn no_command_breaks_a_signature_silently() {
             }
             let what = tried(&sandbox, line, file, name, &signed);
             println!("{name:24} {file:16} {command:9} {what}");
-            let may_be_unsupported = command == "split" && ["PK", "!<"].iter().any(|it| signed.starts_with(it.as_bytes()));
+            let may_be_unsupported =
+                command == "split" && ["PK", "!<"].iter().any(|it| signed.starts_with(it.as_bytes()));
             assert!(what == "signed" || may_be_unsupported, "{command} {file}: {what}");
         }
         // Without the signature it can be changed, and with the option.
@@ -174,7 +180,10 @@ fn no_command_breaks_a_signature_silently() {
         let messages = changed(&sandbox, prune, file, &form.file(&code, false));
         assert!(!messages.contains("signature"), "{file}: {messages}");
         let messages = changed(&sandbox, &format!("{prune} --break-signature"), file, &signed);
-        assert!(messages.contains(&format!("its signature ({name}) is no longer valid; sign the result")), "{messages}");
+        assert!(
+            messages.contains(&format!("its signature ({name}) is no longer valid; sign the result")),
+            "{messages}"
+        );
     }
 }
 
@@ -188,7 +197,8 @@ fn no_container_hides_a_signature() {
             let bytes = container.with(&form.file(&code, true));
             let what = tried(&sandbox, prune, file, name, &bytes);
             println!("{name:24} {file:16} {container:9?} {what}");
-            let is_zip_in_ar = container == ZipInAr || form.file(&code, true).starts_with(b"PK") && [Ar, ArInZip].contains(&container);
+            let is_zip_in_ar =
+                container == ZipInAr || form.file(&code, true).starts_with(b"PK") && [Ar, ArInZip].contains(&container);
             assert_eq!(what, if is_zip_in_ar { "archive" } else { "signed" }, "{container:?} {file}");
         }
     }

@@ -3,7 +3,7 @@
 use crate::{Run, Sandbox, commands_of_help};
 
 /// Arguments of each command, with INPUT in place of the input.
-const LINES: [&str; 59] = [
+pub const LINES: [&str; 59] = [
     "wrap --kind openmp -o out INPUT",
     "wrap --kind cuda -o out INPUT",
     "wrap --kind hip -o out INPUT",

@@ -7,6 +7,7 @@
 mod names;
 mod options;
 mod outputs;
+mod promises;
 mod references;
 mod rooms;
 mod siblings;
@@ -124,4 +125,47 @@ fn standard_error_is_written_in_one_place() {
     }
     found.sort();
     assert_eq!(found, writers, "print errors through `cli::problems::Problems`");
+}
+
+/// Checks that only these files contain one of these calls.
+fn check_reserved(calls: &[&str], allowed: &[&str]) {
+    let mut users = Vec::new();
+    for file in source_files() {
+        let path = file.path.display().to_string().replace('\\', "/");
+        let code = file.text.split("mod tests {").next().unwrap_or_default();
+        let mut lines = code.lines().filter(|line| !line.trim_start().starts_with("//") && !line.contains("clap::"));
+        if !path.ends_with("tests.rs") && lines.any(|line| calls.iter().any(|call| line.contains(call))) {
+            users.push(path);
+        }
+    }
+    let is_allowed = |path: &String| allowed.iter().any(|allowed| path.ends_with(allowed));
+    assert!(users.iter().all(is_allowed), "{calls:?}: {users:?}, allowed in {allowed:?}");
+    assert_eq!(users.len(), allowed.len(), "the search for {calls:?} is broken: {users:?}");
+}
+
+/// Their stacks have a size that does not depend on the environment.
+#[test]
+fn threads_are_started_in_one_place() {
+    check_reserved(
+        &["thread::spawn(", "scope.spawn(", "Builder::new().stack", "Builder::new().spawn"],
+        &["base/parallel/mod.rs"],
+    );
+}
+
+/// Windows do not exceed what the file may decompress to.
+#[test]
+fn decoders_with_windows_are_created_in_one_place() {
+    let decoders = ["zstd::Decoder::", "XzDecoder::new", "_stream_decoder(", "_lzma_decoder(", "_lzip_decoder("];
+    check_reserved(&decoders, &["base/codec/window.rs"]);
+}
+
+#[test]
+fn programs_are_started_only_for_links() {
+    let starters = ["check/ptx_assembler.rs", "cli/install_links.rs", "link/doctor/driver.rs", "link/programs.rs"];
+    check_reserved(&["Command::new("], &starters);
+}
+
+#[test]
+fn no_network_is_used() {
+    check_reserved(&["std::net", "TcpStream", "UdpSocket", "UnixStream", "UnixListener"], &[]);
 }

@@ -1,15 +1,13 @@
-//! Files that are compressed as a whole, and members of archives in the same formats. Decoders allocate the window that a
-//! stream states, so a window larger than everything that the file may decompress to is an error.
+//! Files that are compressed as a whole, and members of archives in the same formats.
 
 use std::io::{self, Read};
 
 use ::bzip2::bufread::MultiBzDecoder;
-use liblzma::bufread::XzDecoder;
-use liblzma::stream::{self, CONCATENATED, Stream};
 
 use super::Unpack;
-use crate::base::bytes::{Resource, View};
-use crate::base::codec::{Codec, check_start, largest_window_log};
+use crate::base::bytes::View;
+use crate::base::codec::window::{XzFormat, xz_decoder, zstd_decoder};
+use crate::base::codec::{Codec, check_start};
 
 /// Unpacks a gzip file, which may have several members (RFC 1952).
 pub fn gzip(view: View<'_>) -> Unpack<'_> {
@@ -23,11 +21,7 @@ pub fn zlib(view: View<'_>) -> Unpack<'_> {
 
 /// Unpacks Zstandard frames (RFC 8878).
 pub fn zstd(view: View<'_>) -> Unpack<'_> {
-    Box::new(move |to| {
-        let mut decoder = zstd::Decoder::with_buffer(view.data())?;
-        decoder.window_log_max(largest_window_log(most_decompressed(view)))?;
-        io::copy(&mut decoder, to).map(|_| ())
-    })
+    Box::new(move |to| io::copy(&mut zstd_decoder(view, u64::MAX)?, to).map(|_| ()))
 }
 
 /// Unpacks bzip2 streams.
@@ -50,17 +44,17 @@ pub fn lz4(view: View<'_>) -> Unpack<'_> {
 
 /// Unpacks xz streams. Source: The .xz File Format 1.2.1.
 pub fn xz(view: View<'_>) -> Unpack<'_> {
-    by_liblzma(view, |memory| Stream::new_stream_decoder(memory, CONCATENATED))
+    by_liblzma(view, XzFormat::Xz)
 }
 
 /// Unpacks lzip members.
 pub fn lzip(view: View<'_>) -> Unpack<'_> {
-    by_liblzma(view, |memory| Stream::new_lzip_decoder(memory, CONCATENATED))
+    by_liblzma(view, XzFormat::Lzip)
 }
 
 /// Unpacks a file of lzma, the format before xz.
 pub fn lzma(view: View<'_>) -> Unpack<'_> {
-    by_liblzma(view, Stream::new_lzma_decoder)
+    by_liblzma(view, XzFormat::Lzma)
 }
 
 /// Size of the properties of lzma (APPNOTE.TXT 6.3.10, 5.8.8): a byte, and the size of the dictionary.
@@ -77,8 +71,7 @@ pub fn lzma_in_zip(view: View<'_>, size: u64) -> Unpack<'_> {
         }
         let header = [properties, &size.to_le_bytes()].concat();
         let stream = view.from(LZMA_STREAM_IN_ZIP).data();
-        let decoder = XzDecoder::new_stream(header.chain(stream), with_memory(view, Stream::new_lzma_decoder)?);
-        copied(decoder)(to)
+        copied(xz_decoder(header.chain(stream), view, XzFormat::Lzma)?)(to)
     })
 }
 
@@ -89,27 +82,8 @@ fn copied<'data>(mut decoder: impl Read + 'data) -> Unpack<'data> {
     Box::new(move |to| io::copy(&mut decoder, to).map(|_| ()))
 }
 
-/// Dictionary of the highest level of xz (`-9`). Files of this level state it, regardless of their size.
-const USUAL_DICTIONARY: u64 = 64 << 20;
-
-/// Largest dictionary that is accepted.
-const LARGEST_DICTIONARY: u64 = 1 << 30;
-
-/// Memory of a decoder without its dictionary (`xz --list -vv` prints 65 MiB for `-9`).
-const DECODER: u64 = 1 << 20;
-
-fn by_liblzma(view: View<'_>, decoder: fn(u64) -> Result<Stream, stream::Error>) -> Unpack<'_> {
-    Box::new(move |to| copied(XzDecoder::new_stream(view.data(), with_memory(view, decoder)?))(to))
-}
-
-/// Creates a decoder with the largest dictionary that a file may need.
-fn with_memory(view: View<'_>, decoder: fn(u64) -> Result<Stream, stream::Error>) -> Result<Stream, stream::Error> {
-    let dictionary = most_decompressed(view).clamp(USUAL_DICTIONARY, LARGEST_DICTIONARY);
-    decoder(dictionary.saturating_add(DECODER))
-}
-
-fn most_decompressed(view: View<'_>) -> u64 {
-    view.budget().map_or(u64::MAX, |budget| budget.limit(Resource::Decompressed))
+fn by_liblzma(view: View<'_>, format: XzFormat) -> Unpack<'_> {
+    Box::new(move |to| copied(xz_decoder(view.data(), view, format)?)(to))
 }
 
 /// Number of bytes to decompress to recognize a zlib stream.
@@ -161,7 +135,7 @@ mod tests {
 
     use ::bzip2::Compression;
     use ::bzip2::write::BzEncoder;
-    use liblzma::stream::{Check, Filters, LzmaOptions};
+    use liblzma::stream::{Check, Filters, LzmaOptions, Stream};
     use liblzma::write::XzEncoder;
 
     use super::super::{ArchiveFormat, MemberContent};

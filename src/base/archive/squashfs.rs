@@ -8,11 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
-use liblzma::bufread::XzDecoder;
-use liblzma::stream::{self, Stream};
-
 use super::{Member, MemberContent};
 use crate::base::bytes::{Cursor, Extent, Resource, View, entries_size};
+use crate::base::codec::window::{XzFormat, xz_block_decoder, zstd_block};
 use crate::base::error::{Cause, Malformed};
 use crate::base::range::offset_from;
 
@@ -54,9 +52,6 @@ const NO_FRAGMENT: u32 = u32::MAX;
 /// Size of an entry of the fragment table, and number of entries in a block of metadata.
 const FRAGMENT: u64 = 16;
 const FRAGMENTS_PER_BLOCK: u64 = METADATA / FRAGMENT;
-
-/// Memory of a decoder of lzma: its dictionary is at most as large as a block.
-const DECODER: u64 = 8 << 20;
 
 /// Reads the regular files, directory by directory.
 pub fn members<'data>(view: View<'data>, take: &mut dyn FnMut(Member<'data>)) -> Result<(), Malformed> {
@@ -300,15 +295,13 @@ impl<'data> FileSystem<'data> {
     /// Decompresses a block of at most `most` bytes.
     fn decompress(&self, stored: View<'data>, most: u64) -> Result<Vec<u8>, Malformed> {
         let data = stored.data();
-        let by_lzma = |decoder: Result<Stream, stream::Error>| -> io::Result<Vec<u8>> {
-            all(XzDecoder::new_stream(data, decoder?), most)
-        };
+        let by_lzma = |format| -> io::Result<Vec<u8>> { all(xz_block_decoder(data, LARGEST_BLOCK, format)?, most) };
         let read = match self.compressor {
             1 => all(flate2::bufread::ZlibDecoder::new(data), most),
-            2 => by_lzma(Stream::new_lzma_decoder(DECODER)),
-            4 => by_lzma(Stream::new_stream_decoder(DECODER, 0)),
+            2 => by_lzma(XzFormat::Lzma),
+            4 => by_lzma(XzFormat::OneXz),
             5 => ::lz4::block::decompress(data, i32::try_from(most).ok()),
-            6 => zstd::Decoder::with_buffer(data).and_then(|decoder| all(decoder, most)),
+            6 => zstd_block(stored, most),
             _ => Err(io::Error::other("unknown compressor")),
         };
         read.map_err(|error| stored.malformed("squashfs block", 0, Cause::Compressed(error.to_string())))

@@ -5,8 +5,8 @@
 //! it. Readers have no separate limits. SECURITY.md lists the limits; a test compares the list with [`Resource::ALL`].
 
 use std::num::NonZero;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::base::error::{Cause, Resource};
 
@@ -95,6 +95,12 @@ struct State {
     left: PerResource<AtomicI64>,
     /// Set of the exhausted resources: a bit for each.
     exhausted: AtomicU8,
+    /// The budget that this part was charged to.
+    charged_to: OnceLock<Budget>,
+    /// Amounts are granted and released later.
+    is_unordered: AtomicBool,
+    /// Amounts to grant and to release.
+    withheld: PerResource<AtomicI64>,
 }
 
 /// A value for each resource.
@@ -134,7 +140,24 @@ impl Budget {
     pub fn new(limits: Limits, size: u64) -> Self {
         let base = PerResource::new(|resource| resource.limit(size, limits).min(MAX_LIMIT));
         let left = PerResource::new(|resource| AtomicI64::new(*base.of(resource) as i64));
-        Budget(Arc::new(State { limits, size, base, left, exhausted: AtomicU8::new(0) }))
+        let withheld = PerResource::new(|_| AtomicI64::new(0));
+        let is_unordered = AtomicBool::new(false);
+        let exhausted = AtomicU8::new(0);
+        Budget(Arc::new(State {
+            limits,
+            size,
+            base,
+            left,
+            exhausted,
+            charged_to: OnceLock::new(),
+            is_unordered,
+            withheld,
+        }))
+    }
+
+    /// The budget that new reads charge: of a part that was charged, the budget that paid for it.
+    pub(crate) fn current(&self) -> &Budget {
+        self.0.charged_to.get().map_or(self, Budget::current)
     }
 
     /// The limits that the user has set.
@@ -159,16 +182,53 @@ impl Budget {
         Ok(())
     }
 
-    /// Charges the usage of a budget that [`Self::part`] has created, if this budget has that much left and the part is
-    /// not exhausted. Otherwise nothing is charged, and the caller reads with this budget directly.
+    /// Charges the usage of a budget that [`Self::part`] has created, if this budget has that much left and neither is
+    /// exhausted. What was read with the part then charges this budget. Otherwise nothing is charged, and the caller
+    /// reads with this budget directly.
     pub(crate) fn charge_fitting_part(&self, part: &Budget) -> bool {
         let used = |resource| part.used(resource);
         let decompressed = used(Resource::Decompressed);
         let available = |resource| self.left(resource).saturating_add(self.for_decompressed(resource, decompressed));
-        let fits = part.exhaustion().is_none() && Resource::ALL.into_iter().all(|it| used(it) <= available(it));
+        let is_exhausted = self.exhaustion().is_some() || part.exhaustion().is_some();
+        let fits = !is_exhausted && Resource::ALL.into_iter().all(|it| used(it) <= available(it));
         // Decompressed bytes first: they allow more of the others.
         let order = [Resource::Decompressed, Resource::Work, Resource::Memory, Resource::Members];
-        fits && order.into_iter().all(|resource| self.charge(resource, used(resource)).is_ok())
+        let is_charged = fits && order.into_iter().all(|resource| self.charge(resource, used(resource)).is_ok());
+        if is_charged {
+            part.0.charged_to.get_or_init(|| self.clone());
+        }
+        is_charged
+    }
+
+    /// Calls `work`, which several threads may charge. `None` if all its charges together exceed what is left: which of
+    /// them fail then depends on timing. Nothing is charged in this case, and the caller works in a fixed order.
+    pub(crate) fn charge_in_any_order<R>(&self, work: impl FnOnce() -> R) -> Option<R> {
+        if self.exhaustion().is_some() {
+            return None;
+        }
+        let state = &*self.0;
+        let left = PerResource::new(|resource| state.left.of(resource).load(Ordering::Relaxed));
+        // What one charge grants or releases must not pay for another.
+        state.is_unordered.store(true, Ordering::Relaxed);
+        let result = work();
+        state.is_unordered.store(false, Ordering::Relaxed);
+        let has_failed = state.exhausted.swap(0, Ordering::Relaxed) != 0;
+        for resource in Resource::ALL {
+            let withheld = state.withheld.of(resource).swap(0, Ordering::Relaxed);
+            if has_failed {
+                state.left.of(resource).store(*left.of(resource), Ordering::Relaxed);
+            } else {
+                state.left.of(resource).fetch_add(withheld, Ordering::Relaxed);
+            }
+        }
+        if has_failed { None } else { Some(result) }
+    }
+
+    /// Adds an amount to what is left.
+    fn add(&self, resource: Resource, amount: u64) {
+        let is_unordered = self.0.is_unordered.load(Ordering::Relaxed);
+        let amounts = if is_unordered { &self.0.withheld } else { &self.0.left };
+        amounts.of(resource).fetch_add(amount.min(MAX_LIMIT) as i64, Ordering::Relaxed);
     }
 
     /// Charges an amount of a resource. An amount that exceeds the rest is an error, and so is every later charge of
@@ -191,7 +251,7 @@ impl Budget {
     /// Gives back an amount that was charged for memory that has been freed.
     pub(crate) fn release(&self, resource: Resource, amount: u64) {
         if !self.is_exhausted(resource) {
-            self.0.left.of(resource).fetch_add(amount.min(MAX_LIMIT) as i64, Ordering::Relaxed);
+            self.add(resource, amount);
         }
     }
 
@@ -215,8 +275,7 @@ impl Budget {
     /// Raises the limits by the amounts for these decompressed bytes.
     fn grant(&self, decompressed: u64) {
         for resource in Resource::ALL {
-            let amount = self.for_decompressed(resource, decompressed);
-            self.0.left.of(resource).fetch_add(amount as i64, Ordering::Relaxed);
+            self.add(resource, self.for_decompressed(resource, decompressed));
         }
     }
 
@@ -257,6 +316,7 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::bytes::View;
 
     #[test]
     fn limits_grow_with_the_input_with_decompressed_bytes_and_by_the_factor() {
@@ -311,6 +371,44 @@ mod tests {
         budget.charge_part(&part).unwrap();
         let used = |resource| budget.limit(resource) - budget.left(resource);
         assert_eq!(Resource::ALL.map(used), [70, 0, 1000, 0]);
+    }
+
+    #[test]
+    fn a_part_that_was_charged_is_the_budget_that_paid_for_it() {
+        let budget = Budget::new(Limits::default(), 0);
+        let outer = budget.part();
+        let inner = outer.part();
+        assert!(outer.charge_fitting_part(&inner) && budget.charge_fitting_part(&outer));
+        let view = View::with_budget(&[], &inner);
+        view.charge("field", Resource::Work, budget.left(Resource::Work)).unwrap();
+        assert_eq!(budget.left(Resource::Work), 0);
+        view.charge("field", Resource::Work, 1).unwrap_err();
+        assert!(budget.exhaustion().is_some() && !budget.charge_fitting_part(&budget.part()));
+    }
+
+    #[test]
+    fn charges_in_any_order_succeed_together_or_charge_nothing() {
+        let budget = Budget::new(Limits { decompressed: Some(100), factor: 1 }, 0);
+        let left = || Resource::ALL.map(|resource| budget.left(resource));
+        let [work, memory, ..] = left();
+        let all = || (budget.charge(Resource::Work, work), budget.charge(Resource::Decompressed, 60));
+        assert_eq!(budget.charge_in_any_order(all), Some((Ok(()), Ok(()))));
+        assert_eq!(left(), [120, memory + 60, 40, 1024]);
+        // In another order, the decompressed bytes would not allow the work.
+        for (decompressed, work) in [(41, 0), (10, 121)] {
+            let charge = || (budget.charge(Resource::Decompressed, decompressed), budget.charge(Resource::Work, work));
+            assert_eq!(budget.charge_in_any_order(charge), None);
+            assert_eq!((left(), budget.exhaustion()), ([120, memory + 60, 40, 1024], None));
+        }
+        let released = || {
+            budget.charge(Resource::Memory, memory).unwrap();
+            budget.release(Resource::Memory, memory);
+            budget.charge(Resource::Memory, 61)
+        };
+        assert_eq!(budget.charge_in_any_order(released), None, "two threads may need the memory at a time");
+        assert_eq!(released(), Ok(()));
+        budget.charge(Resource::Decompressed, 41).unwrap_err();
+        assert_eq!(budget.charge_in_any_order(|| ()), None);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl<'data> View<'data> {
     /// Creates a view of a whole file that charges `budget`.
     #[doc(hidden)]
     pub fn with_budget(data: &'data [u8], budget: &'data Budget) -> Self {
-        View { data, start: 0, budget: Some(budget) }
+        View { data, start: 0, budget: Some(budget.current()) }
     }
 
     /// Creates a view of bytes that were decompressed from this view, or copied from it. Their offsets start at 0.
@@ -111,6 +111,15 @@ impl<'data> View<'data> {
         match self.budget {
             Some(budget) => budget.charge(resource, amount).map_err(|cause| self.malformed(field, offset, cause)),
             None => Ok(()),
+        }
+    }
+
+    /// Calls `work`, which several threads may charge. `None` if their order may count: see
+    /// [`Budget::charge_in_any_order`].
+    pub(crate) fn charge_in_any_order<R>(&self, work: impl FnOnce() -> R) -> Option<R> {
+        match self.budget {
+            Some(budget) => budget.charge_in_any_order(work),
+            None => Some(work()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use zstd::zstd_safe::CParameter;
 
 use super::Codec;
-use super::decompress::LARGEST_WINDOW_LOG;
+use super::window::LARGEST_WINDOW_LOG;
 use crate::base::parallel::threads;
 
 /// Codec and level.

@@ -10,18 +10,6 @@ use crate::base::activity::Work;
 use crate::base::bytes::{Resource, View};
 use crate::base::error::{Cause, Malformed};
 
-/// `--long=27`, the largest window that a frame of any size may request. zstd's own program has the same limit.
-const WINDOW_LOG: u32 = 27;
-
-/// `--long=31`, the largest window that zstd supports; on a 32-bit host, `--long=30` (`ZSTD_WINDOWLOG_MAX` of zstd.h).
-pub(super) const LARGEST_WINDOW_LOG: u32 = if usize::BITS < 64 { 30 } else { 31 };
-
-/// Returns the largest window, as a power of two, that a frame may request if it decompresses to at most this size. A
-/// decoder that reads a stream in pieces allocates the window. Decompressing everything in one call needs none.
-pub fn largest_window_log(full_size: u64) -> u32 {
-    u64::BITS.abs_diff(full_size.leading_zeros()).clamp(WINDOW_LOG, LARGEST_WINDOW_LOG)
-}
-
 /// Decompresses `stored` to the `full_size` bytes that its container states, and charges them to the budget of the
 /// view.
 pub fn decompress(codec: Codec, stored: View<'_>, full_size: u64) -> Result<Vec<u8>, Malformed> {

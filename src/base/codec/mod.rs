@@ -11,10 +11,10 @@ mod compress;
 mod decompress;
 mod lz4_start;
 mod stream;
+pub(crate) mod window;
 
 pub use block::compress_block;
 pub use compress::{Compression, Counted, LevelError, compress};
-pub(crate) use decompress::largest_window_log;
 pub use decompress::{charge, decompress, decompress_charged, decompress_into};
 pub use stream::pad_with_skippable_frame;
 pub use stream::{Stream, ZSTD_MAGIC, check_start, decompress_start, frame_content_size};

@@ -6,7 +6,8 @@ use std::io::Read;
 use flate2::bufread::ZlibDecoder;
 use zstd::zstd_safe;
 
-use super::decompress::{charge, field, largest_window_log};
+use super::decompress::{charge, field};
+use super::window::zstd_decoder;
 use super::{Codec, lz4_start};
 use crate::base::activity::Work;
 use crate::base::bytes::{Cursor, Resource, View};
@@ -53,8 +54,7 @@ impl<'data> Decoder<'data> {
         match codec {
             Codec::None => Ok(Decoder::Plain(stored.data())),
             Codec::Zstd => {
-                let mut decoder = zstd::Decoder::with_buffer(stored.data()).map_err(broken)?;
-                decoder.window_log_max(largest_window_log(full_size)).map_err(broken)?;
+                let decoder = zstd_decoder(stored, full_size).map_err(broken)?;
                 Ok(Decoder::Zstd(Box::new(decoder)))
             }
             Codec::Zlib => Ok(Decoder::Zlib(Box::new(ZlibDecoder::new(stored.data())))),

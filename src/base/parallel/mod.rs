@@ -15,6 +15,8 @@ mod results;
 mod stream;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "full")]
+mod turns;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,11 +24,13 @@ use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
-use std::thread::{self, Scope};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 pub(crate) use results::Results;
 use stream::lock;
 pub use stream::map_stream;
+#[cfg(feature = "full")]
+pub use turns::{Turn, Turns};
 
 /// Number of items per thread that may be worked on before the result of the first of them is visited.
 const WINDOW_PER_THREAD: usize = 4;
@@ -76,9 +80,56 @@ pub fn map_parallel<T: Sync, R: Send>(
     }
 }
 
-/// Permit to run another thread in addition to the calling one; `None` at the limit.
-pub fn spare_thread() -> Option<Permit> {
-    shared_threads().permit()
+/// Stack of every thread, in bytes: Rust's default. Threads with Rust's builder take the size from `RUST_MIN_STACK`, which
+/// may be too small for archives in archives.
+const STACK: usize = 2 << 20;
+
+/// Creates a builder of a thread. All threads are started by it.
+pub fn builder() -> thread::Builder {
+    thread::Builder::new().stack_size(STACK)
+}
+
+/// Starts a thread in addition to the calling one. `None` at the limit, and if the system has no more threads: the caller
+/// does the work.
+pub fn spawn_spare<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> R + Send + 'scope,
+) -> Option<ScopedJoinHandle<'scope, R>> {
+    let permit = shared_threads().permit()?;
+    let work = move || {
+        let _permit = permit;
+        work()
+    };
+    builder().spawn_scoped(scope, work).ok()
+}
+
+/// Stack of a program's first thread on most systems, in bytes.
+#[cfg(all(unix, feature = "cli"))]
+const FIRST_STACK: u64 = 8 << 20;
+
+/// Calls `work` with the stack that most systems give the first thread of a program. With less (`ulimit -s`), it runs in
+/// another thread.
+#[cfg(all(not(unix), feature = "cli"))]
+pub fn with_usual_stack<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
+/// Calls `work` with the stack that most systems give the first thread of a program. With less (`ulimit -s`), it runs in
+/// another thread.
+#[cfg(all(unix, feature = "cli"))]
+pub fn with_usual_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    if limit.is_none_or(|limit| limit >= FIRST_STACK) {
+        return work();
+    }
+    let work = Mutex::new(Some(work));
+    let call = || lock(&work).take().map(|work| work());
+    let result = thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(FIRST_STACK as usize).spawn_scoped(scope, call);
+        thread.ok().map(|thread| thread.join().unwrap_or_else(|payload| panic::resume_unwind(payload)))
+    });
+    // Without another thread, the small stack may do.
+    result.flatten().or_else(call).expect("the work is called once")
 }
 
 /// The number of threads, and those in use.
@@ -298,7 +349,7 @@ impl Job<'_> {
             let Some(permit) = self.threads.permit() else { return };
             queue.helpers += 1;
             drop(queue);
-            if thread::Builder::new().spawn_scoped(scope, inheriting(move || self.help(scope, permit))).is_err() {
+            if builder().spawn_scoped(scope, inheriting(move || self.help(scope, permit))).is_err() {
                 // The system has no more threads. The running ones do the work.
                 lock(&self.queue).helpers -= 1;
                 return;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-use super::{Permit, Threads, Wait, inheriting, shared_threads};
+use super::{Permit, Threads, Wait, builder, inheriting, shared_threads};
 
 /// Number of results of an item that may wait for the results of the items before it.
 const MOST_AHEAD: usize = 64;
@@ -57,7 +57,7 @@ pub fn map_stream<T, R: Send>(
                     let _ = sender.send((index, None));
                 }
             };
-            started += usize::from(thread::Builder::new().spawn_scoped(scope, inheriting(run)).is_ok());
+            started += usize::from(builder().spawn_scoped(scope, inheriting(run)).is_ok());
         }
         drop(sender);
         if started == 0 {

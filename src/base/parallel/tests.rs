@@ -176,11 +176,25 @@ fn a_limit_applies_in_the_threads_of_its_work_and_nowhere_else() {
         });
         assert_eq!((counts, streamed), (vec![3; 20], vec![3; 20]));
         assert_eq!(thread::spawn(inheriting(threads)).join().unwrap(), 3);
-        assert_eq!(with_threads(limit(1), || (threads(), spare_thread().is_none())), (1, true));
+        assert_eq!(with_threads(limit(1), || (threads(), shared_threads().permit().is_none())), (1, true));
         assert_eq!(threads(), 3);
     });
     assert_eq!(
         panic::catch_unwind(|| with_threads(limit(2), || panic!("work"))).map_err(|_| threads()),
         Err::<(), _>(before)
     );
+}
+
+#[test]
+fn a_spare_thread_ends_before_another_one_starts() {
+    with_threads(NonZero::new(2).unwrap(), || {
+        thread::scope(|scope| {
+            let one = spawn_spare(scope, || 1).unwrap();
+            assert_eq!(one.join().unwrap(), 1);
+            let two = spawn_spare(scope, || 2).unwrap();
+            assert_eq!(two.join().unwrap(), 2);
+        });
+    });
+    let none = with_threads(NonZero::new(1).unwrap(), || thread::scope(|scope| spawn_spare(scope, || ()).is_none()));
+    assert!(none);
 }

@@ -106,7 +106,8 @@ impl<'data> CodeSignature<'data> {
         let Ok(directory) = blob.code_directory() else { return false };
         let Some(directory) = directory else { return true };
         let is_added = self.directories.len() < MAX_DIRECTORIES;
-        let hashes = if is_added { PageHashes::of(self.file, data.from(blob.offset().into()), &directory) } else { None };
+        let hashes =
+            if is_added { PageHashes::of(self.file, data.from(blob.offset().into()), &directory) } else { None };
         let is_computable = hashes.is_some();
         self.directories.extend(hashes);
         is_computable && directory.header().flags.get(BigEndian).0 & CS_ADHOC.0 != 0
@@ -190,7 +191,8 @@ impl<'data> PageHashes<'data> {
         let mut stale = (0_u64..).zip(pages).filter(|(_, differs)| *differs).map(|(page, _)| page);
         let Some(first) = stale.next() else { return Ok(None) };
         let number = stale.count().saturating_add(1);
-        let cause = format!("{number} of {count} pages differ from their hashes, so macOS does not run them; sign it again");
+        let cause =
+            format!("{number} of {count} pages differ from their hashes, so macOS does not run them; sign it again");
         let page = range_at(first.saturating_mul(self.page_size), self.page_size);
         Ok(Some(self.file.malformed("code signature of the page", page.start, Cause::Described(cause))))
     }

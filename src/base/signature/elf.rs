@@ -1,7 +1,7 @@
 //! Signatures in ELF files, and after them.
 
-use object::read::elf::{FileHeader, SectionHeader};
 use object::read::FileKind;
+use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, Pod, elf};
 
 use super::Removal;

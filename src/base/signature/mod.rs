@@ -93,10 +93,7 @@ const KINDS: &[Kind] = &[
     // Source: Android, bootable/recovery, install/verifier.cpp.
     Kind { name: "SignApk footer", mark: Mark::Zip(zip::has_footer) },
     // Source: PyPA, Binary distribution format, "Signed wheel files".
-    Kind {
-        name: "RECORD of a wheel",
-        mark: Mark::ZipMember(&["*.dist-info/RECORD.jws", "*.dist-info/RECORD.p7s"]),
-    },
+    Kind { name: "RECORD of a wheel", mark: Mark::ZipMember(&["*.dist-info/RECORD.jws", "*.dist-info/RECORD.p7s"]) },
     // Source: NuGet, "Package signatures technical specification". Extensions of Visual Studio Code have the same file.
     Kind { name: ".signature.p7s", mark: Mark::ZipMember(&[".signature.p7s"]) },
     // Source: Microsoft, [MS-APPX], AppxSignature.p7x and AppxBlockMap.xml. Windows installs no package whose members

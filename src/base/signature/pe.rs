@@ -4,8 +4,8 @@ use object::pe::{
     COMIMAGE_FLAGS_STRONGNAMESIGNED, IMAGE_DIRECTORY_ENTRY_COM_DESCRIPTOR, IMAGE_DIRECTORY_ENTRY_SECURITY,
     IMAGE_NT_OPTIONAL_HDR32_MAGIC, IMAGE_NT_OPTIONAL_HDR64_MAGIC, ImageCor20Header, ImageNtHeaders32, ImageNtHeaders64,
 };
-use object::read::pe::{ImageNtHeaders, PeFile};
 use object::read::FileKind;
+use object::read::pe::{ImageNtHeaders, PeFile};
 use object::{LittleEndian as LE, pod};
 
 use super::Removal;

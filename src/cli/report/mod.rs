@@ -33,7 +33,10 @@ mod verified;
 
 pub use diagnosis::{diagnosis_json, diagnosis_text};
 pub use difference::{Detail, Differences, differences_json, differences_table};
-pub use edit::{edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_size, replaced, signature_renewed, stripped, transcoded};
+pub use edit::{
+    edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_size, replaced, signature_renewed, stripped,
+    transcoded,
+};
 pub use edited::{Change, ChangedFile, edit_json};
 pub use extraction::{ExtractedImage, Index};
 pub use file_totals::FileTotals;

@@ -100,7 +100,8 @@ impl Job<'_> {
             }
         }
         let changes = Patches::new(changes).ok_or(EditError::Overlap)?;
-        let patches = ar::with_members(part.bytes(), changes).map_err(|error| error.in_file(Path::new(&part.name())))?;
+        let patches =
+            ar::with_members(part.bytes(), changes).map_err(|error| error.in_file(Path::new(&part.name())))?;
         self.signatures.borrow_mut().check_archive(&part.name(), signature, patches)
     }
 

@@ -36,7 +36,8 @@ where
     let mut others = containers.to_vec();
     for program in programs.iter().filter(|program| program.p_type(endian) == PT_DYNAMIC) {
         let entries = program.dynamic(endian, view.data()).ok().flatten().unwrap_or_default();
-        let entry = |tag| entries.iter().find(|entry| entry.d_tag(endian) == tag).map(|entry| entry.d_val(endian).into());
+        let entry =
+            |tag| entries.iter().find(|entry| entry.d_tag(endian) == tag).map(|entry| entry.d_val(endian).into());
         let table = |start, size| {
             let start = entry(start).and_then(|at| file.offset(at))?;
             Some(range_at(start, entry(size)?))

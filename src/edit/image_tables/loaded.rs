@@ -152,7 +152,9 @@ impl<'data> LoadedFile<'data> {
         Ok(match (from.1, to.1) {
             (Form::Stored, Form::Stored) => Some(vec![stored]),
             (Form::Moved { relocation: one }, Form::Moved { relocation: other }) if one == other => Some(vec![stored]),
-            (Form::Addend { relocation: one, at: from }, Form::Addend { relocation: other, at: to }) if one == other => {
+            (Form::Addend { relocation: one, at: from }, Form::Addend { relocation: other, at: to })
+                if one == other =>
+            {
                 Some(vec![stored, self.copied_bytes(from, to)?])
             }
             (Form::Chained, Form::Chained) => Some(vec![self.relinked(from.0, to.0)?]),

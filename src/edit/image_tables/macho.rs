@@ -53,7 +53,8 @@ where
     let file = LoadedFile { view, endian, pointer, segments, data, fixups: Fixups::Listed(Vec::new()) };
     let mut all = Vec::new();
     for command in writers {
-        let listed = if command.cmd() == LC_DYLD_CHAINED_FIXUPS { file.chained(command)? } else { file.rebased(command)? };
+        let listed =
+            if command.cmd() == LC_DYLD_CHAINED_FIXUPS { file.chained(command)? } else { file.rebased(command)? };
         let Some(listed) = listed else { return Ok(Host::Unknown) };
         all.extend(listed);
     }

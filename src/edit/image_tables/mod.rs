@@ -16,7 +16,6 @@ mod pe;
 #[cfg(test)]
 mod tests;
 
-
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
@@ -112,12 +111,8 @@ struct Containers {
 
 impl Containers {
     fn of(file: &File, place: &Range<u64>, removed: &[u64]) -> Self {
-        let mut found = Containers {
-            ranges: Vec::new(),
-            starts: HashMap::new(),
-            removed: HashSet::new(),
-            openmp: HashSet::new(),
-        };
+        let mut found =
+            Containers { ranges: Vec::new(), starts: HashMap::new(), removed: HashSet::new(), openmp: HashSet::new() };
         for container in &file.containers {
             if let Some(range) = container.range().filter(|range| place.contains(&range.start)) {
                 found.add(container, &range, place.start, removed.contains(&range.start));

@@ -209,7 +209,11 @@ impl Maker {
         let optional = (sections - 0x98) as u32;
         self.words(0x84, &[machine | 2 << 16, 0, 0, 0, optional | 0x2022 << 16, magic]);
         let base = self.case.base();
-        if is_wide { self.set(0x98 + 24, base, 8) } else { self.set(0x98 + 28, base, 4) }
+        if is_wide {
+            self.set(0x98 + 24, base, 8)
+        } else {
+            self.set(0x98 + 28, base, 4)
+        }
         self.words(directories - 4, &[16]);
         let size = (FIXUPS - IMAGES) as u32;
         for (at, range, name) in [(0, IMAGES..FIXUPS, b".data\0\0\0"), (40, FIXUPS..SIZE, b".reloc\0\0")] {
@@ -319,9 +323,12 @@ fn removed_images_leave_the_table_in_every_format() {
     for case in CASES {
         let maker = case.made();
         assert_eq!(maker.loaded(&maker.bytes), maker.images, "{case:?}");
-        for (drop, kept) in
-            [(&["gfx90a"][..], &[1, 2][..]), (&["sm_90"], &[0, 2]), (&["gfx90a:xnack+"], &[0, 1]), (&["gfx90a", "sm_90"], &[2])]
-        {
+        for (drop, kept) in [
+            (&["gfx90a"][..], &[1, 2][..]),
+            (&["sm_90"], &[0, 2]),
+            (&["gfx90a:xnack+"], &[0, 1]),
+            (&["gfx90a", "sm_90"], &[2]),
+        ] {
             let (bytes, edited) = maker.pruned(drop);
             assert_eq!(edited.fixed, [], "{case:?}");
             let expected: Vec<_> = kept.iter().map(|&index| maker.images[index].clone()).collect();
@@ -340,7 +347,8 @@ fn removed_images_leave_the_table_in_every_format() {
 fn slices_of_universal_files_have_their_own_tables() {
     let first = case(MachORebase, 8, false).made();
     let second = case(MachOChained(6), 8, false).made();
-    let mut bytes = [0xcafe_babe_u32, 2, 7, 3, 0x8000, 0x8000, 14, 12, 0, 0x10000, 0x8000, 14].map(u32::to_be_bytes).concat();
+    let mut bytes =
+        [0xcafe_babe_u32, 2, 7, 3, 0x8000, 0x8000, 14, 12, 0, 0x10000, 0x8000, 14].map(u32::to_be_bytes).concat();
     bytes.resize(0x8000, 0);
     bytes.extend([&first.bytes[..], &second.bytes].concat());
     let view = View::new(&bytes);
@@ -417,12 +425,14 @@ fn pointers_that_the_loader_treats_differently_are_not_copied() {
 fn damaged_files_do_not_panic() {
     for case in CASES {
         let mut maker = case.made();
-        let headers = (0..0x300).step_by(3).chain((ROWS..ROWS + 0x80).step_by(5)).chain((FIXUPS..FIXUPS + 0x60).step_by(3));
+        let headers =
+            (0..0x300).step_by(3).chain((ROWS..ROWS + 0x80).step_by(5)).chain((FIXUPS..FIXUPS + 0x60).step_by(3));
         for at in headers {
             let old = std::mem::replace(&mut maker.bytes[at], 0xff);
             let view = View::new(&maker.bytes);
             if let Ok(scan) = Scan::with_options(view, Options::default(), None) {
-                let removed: Vec<u64> = scan.file().containers.iter().filter_map(|container| container.offset).collect();
+                let removed: Vec<u64> =
+                    scan.file().containers.iter().filter_map(|container| container.offset).collect();
                 let _ = without_containers(view, scan.file(), &removed);
             }
             maker.bytes[at] = old;

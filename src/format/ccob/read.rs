@@ -6,7 +6,7 @@ use super::raw::{Header, TOTAL_SIZE_OFFSET, Version};
 use crate::base::bytes::View;
 use crate::base::codec::{self, Codec, Stream};
 use crate::base::error::{Cause, Malformed};
-use crate::base::parallel::spare_thread;
+use crate::base::parallel::spawn_spare;
 use crate::format::stored_hash::{StoredHash, first_bytes};
 use md5::{Digest, Md5};
 
@@ -94,21 +94,12 @@ impl<'data> Ccob<'data> {
     /// A second thread computes the hash, because MD5 takes as long as everything else together.
     pub fn each_piece<E>(&self, consume: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), Failure<E>> {
         let stream = Stream::new(self.codec, self.stored, self.full_size)?;
-        let mut hash = Md5::new();
-        let Some(_permit) = spare_thread() else {
-            pieces_of(stream, consume, |piece| {
-                hash.update(&piece);
-                piece
-            })?;
-            return Ok(self.hash.compare(first_bytes(hash))?);
-        };
         let (to_hash, pieces) = mpsc::sync_channel::<Vec<u8>>(PIECES);
         let (to_fill, hashed) = mpsc::channel::<Vec<u8>>();
-        for _ in 1..PIECES {
-            to_fill.send(vec![0; PIECE]).expect("the receiver exists");
-        }
+        let first_to_fill = to_fill.clone();
         let hash = std::thread::scope(|scope| {
-            let hasher = scope.spawn(move || {
+            let hasher = spawn_spare(scope, move || {
+                let mut hash = Md5::new();
                 for piece in pieces {
                     hash.update(&piece);
                     // After the last piece, no empty piece is needed.
@@ -116,6 +107,18 @@ impl<'data> Ccob<'data> {
                 }
                 first_bytes(hash)
             });
+            let Some(hasher) = hasher else {
+                let mut hash = Md5::new();
+                pieces_of(stream, consume, |piece| {
+                    hash.update(&piece);
+                    piece
+                })?;
+                return Ok(first_bytes(hash));
+            };
+            for _ in 1..PIECES {
+                first_to_fill.send(vec![0; PIECE]).expect("the receiver exists");
+            }
+            drop(first_to_fill);
             pieces_of(stream, consume, move |piece| {
                 to_hash.send(piece).expect("the thread hashes until this end is closed");
                 hashed.recv().expect("the thread returns each piece")

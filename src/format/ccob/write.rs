@@ -7,7 +7,7 @@ use crate::base::bytes::total;
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec::{self, Compression, Counted};
 use crate::base::content::Content;
-use crate::base::parallel::spare_thread;
+use crate::base::parallel::spawn_spare;
 use crate::format::stored_hash::hash;
 
 /// Header and figures of a compressed bundle.
@@ -63,12 +63,7 @@ pub fn compress(
     let full_size = fits(content.size())?;
     let mut to = Counted::new(to);
     let hash = std::thread::scope(|scope| {
-        let hasher = spare_thread().map(|permit| {
-            scope.spawn(|| {
-                let _permit = permit;
-                hash(content.runs())
-            })
-        });
+        let hasher = spawn_spare(scope, || hash(content.runs()));
         let pieces = content.runs().flat_map(|run| run.chunks(PIECE)).inspect(|piece| progress(piece.len() as u64));
         let result = codec::compress(pieces, full_size, how, &mut to);
         result.map(|_| match hasher {

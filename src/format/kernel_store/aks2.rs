@@ -5,12 +5,10 @@
 
 use std::io::{self, Write};
 
-use liblzma::bufread::XzDecoder;
-use liblzma::stream::Stream;
-
 use super::{charge_name, packed};
 use crate::base::archive::{Member, MemberContent};
 use crate::base::bytes::{Cursor, Extent, Resource, View};
+use crate::base::codec::window::{XzFormat, xz_decoder};
 use crate::base::error::{Cause, Malformed};
 
 /// First bytes of a file.
@@ -25,9 +23,6 @@ const HEADER: u64 = 16;
 
 /// First bytes of an xz stream.
 const XZ: &[u8] = b"\xfd7zXZ\0";
-
-/// Memory of the decoder: the dictionary of the highest level of xz, and what a decoder needs next to it.
-const MEMORY: u64 = 66 << 20;
 
 /// Returns whether the file begins like a storage.
 pub fn is_aks2(view: View<'_>) -> bool {
@@ -74,8 +69,7 @@ fn entry<'data>(entries: &mut Cursor<'data>, code: View<'data>) -> Result<(&'dat
 /// Writes the header and the decompressed bytes, whose number the header states.
 fn unpack(view: View<'_>, size: u64, to: &mut dyn Write) -> io::Result<()> {
     to.write_all(view.data().get(..HEADER as usize).unwrap_or_default())?;
-    let decoder = Stream::new_stream_decoder(MEMORY, 0)?;
-    let written = io::copy(&mut XzDecoder::new_stream(view.from(HEADER).data(), decoder), to)?;
+    let written = io::copy(&mut xz_decoder(view.from(HEADER).data(), view, XzFormat::OneXz)?, to)?;
     if written == size {
         return Ok(());
     }

@@ -116,9 +116,8 @@ fn printed_command(
     Ok((text.contains(BUNDLER), command))
 }
 
-/// Splits a line into words. Compilers quote words with double quotes, response files also with single quotes. A
-/// backslash escapes the next character.
-pub fn split(text: &str) -> Vec<OsString> {
+/// Splits a line that a compiler prints into words. A backslash escapes the next character, except in single quotes.
+fn split(text: &str) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -180,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_the_words_that_compilers_and_response_files_quote() {
+    fn splits_the_words_that_compilers_print() {
         let cases: [(&str, &[&str]); 5] = [
             ("", &[]),
             ("a  b\n\tc", &["a", "b", "c"]),

@@ -10,6 +10,7 @@ use super::{DoctorOptions, Result};
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::error::Error;
 use crate::base::io::Input;
+use crate::link::response_files::{self, Dialect, ResponseFileError};
 use crate::link::{HostLine, HostWord, Meaning, find_library};
 
 /// A command line that is not understood.
@@ -50,12 +51,9 @@ pub enum LineError {
         /// The option.
         option: String,
     },
-    /// Response files that refer to one another.
-    #[error("{}: response files are nested too deeply", path.display())]
-    ResponseFiles {
-        /// One of the files.
-        path: PathBuf,
-    },
+    /// A response file.
+    #[error(transparent)]
+    ResponseFile(#[from] ResponseFileError),
 }
 
 impl Coded for LineError {
@@ -66,7 +64,7 @@ impl Coded for LineError {
             | LineError::Script { .. }
             | LineError::UnreadScript { .. }
             | LineError::Address { .. }
-            | LineError::ResponseFiles { .. } => Code::UnknownLayout.into(),
+            | LineError::ResponseFile(_) => Code::UnknownLayout.into(),
         }
     }
 }
@@ -119,9 +117,6 @@ pub struct LinkLine {
     pub inputs: Vec<LineInput>,
 }
 
-/// Maximum depth of response files.
-const MAX_NESTING: usize = 8;
-
 /// Options with the path of a linker script.
 const SCRIPT_OPTIONS: [&str; 4] = ["-T", "--script", "-dT", "--default-script"];
 
@@ -160,9 +155,9 @@ impl LinkLine {
             });
         };
         // GCC passes the words of response files on in a temporary response file, and then removes it.
-        let given = expand(arguments.to_vec(), options, 0)?;
+        let given = expand(Path::new(program), arguments.to_vec())?;
         let LinkerCommand { program, arguments, links_device_code } = driver::linker_command(program, &given)?;
-        let words = expand(arguments, options, 0)?;
+        let words = expand(&program, arguments)?;
         let Some(linker) = options.linker.or_else(|| linker(&program, &words)) else {
             return Err(LineError::UnknownLinker { program }.into());
         };
@@ -259,21 +254,9 @@ fn check_exists(meaning: &Meaning, before: Option<&OsString>, given: &[OsString]
 }
 
 /// Replaces `@FILE` by the words in the file.
-fn expand(words: Vec<OsString>, options: &DoctorOptions, depth: usize) -> Result<Vec<OsString>> {
-    let mut expanded = Vec::new();
-    for word in words {
-        let path = word.to_str().and_then(|word| word.strip_prefix('@')).map(PathBuf::from);
-        match path.filter(|path| path.is_file()) {
-            Some(path) if depth == MAX_NESTING => return Err(LineError::ResponseFiles { path }.into()),
-            Some(path) => {
-                let input = Input::open_file(path, options.access)?;
-                let words = driver::split(&String::from_utf8_lossy(input.view().data()));
-                expanded.extend(expand(words, options, depth + 1)?);
-            }
-            None => expanded.push(word),
-        }
-    }
-    Ok(expanded)
+fn expand(program: &Path, words: Vec<OsString>) -> Result<Vec<OsString>, LineError> {
+    let dialect = Dialect::of_program(program, &words);
+    Ok(response_files::expand(words, dialect)?.words)
 }
 
 /// GCC's collect2 receives the option that selects the linker.

@@ -1,20 +1,18 @@
 //! Images as files in a directory. Their names are known before anything is written, so several threads can write the
 //! images of one file. Results are reported in order.
 
-use std::mem;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sha2::{Digest, Sha256};
 
-use super::batches::plan_batches;
+use super::batches::{Batch, plan_batches};
 use super::error::ExtractError;
 use super::job::{ExtractJob, by_file};
 use super::{ExtractObserver, ExtractOptions, ExtractedFile};
 use crate::base::error::{Error, Result};
 use crate::base::io::{FileSet, Output, OutputKind, OutputName};
-use crate::base::parallel::{map_parallel, threads};
+use crate::base::parallel::{Turns, map_parallel, threads};
 use crate::scan::images::stream_memory::StreamMemory;
 use crate::scan::{InputSlice, Scan};
 
@@ -82,7 +80,8 @@ impl FileWriter<'_> {
         let (workers, batches) = plan_batches(self.jobs, most);
         let mut failed = None;
         let memory = StreamMemory::default();
-        let write = |batch: &Range<usize>| self.write_batch(batch.clone(), &memory);
+        let turns = Turns::default();
+        let write = |batch: &Batch<'_>| self.write_batch(batch, &turns, &memory);
         map_parallel(&batches, workers, write, &mut |outcome: BatchOutcome| {
             for image in outcome.written {
                 let job = &self.jobs[image.job];
@@ -97,31 +96,36 @@ impl FileWriter<'_> {
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    fn write_batch(&self, batch: Range<usize>, memory: &StreamMemory) -> BatchOutcome {
+    fn write_batch(&self, batch: &Batch<'_>, turns: &Turns, memory: &StreamMemory) -> BatchOutcome {
         let mut outcome = BatchOutcome::default();
         let mut taken = memory.take(0);
-        let reader = self.scan.reader_with_buffers(mem::take(&mut taken.buffers));
-        for job in batch {
+        let turn = turns.of(batch.index);
+        let form = self.options.form();
+        let images = self.scan.read_at_turn(&batch.images, &batch.first_reads, &turn, &mut taken.buffers, form);
+        drop(turn);
+        for (job, image) in batch.jobs.clone().zip(images) {
             if self.has_failed.load(Ordering::Relaxed) {
                 break;
             }
-            let bytes = match self.jobs[job].read(&reader, self.options) {
-                Ok(bytes) => bytes,
-                Err(malformed) => {
-                    outcome.refused.push(malformed.in_file(Path::new(&self.scan.file().path)).into());
-                    continue;
+            match image {
+                Ok(image) => {
+                    self.write_image(job, image.get(self.scan.view()), &mut outcome);
+                    taken.buffers.extend(image.into_buffer());
                 }
-            };
-            if let Err(error) = self.write_one(&self.names[job], &bytes) {
-                self.has_failed.store(true, Ordering::Relaxed);
-                outcome.failed = Some(error);
-                break;
+                Err(malformed) => outcome.refused.push(malformed.in_file(Path::new(&self.scan.file().path)).into()),
             }
-            let sha256 = self.options.index.map(|_| Sha256::digest(&*bytes).into());
-            outcome.written.push(WrittenImage { job, size: bytes.len() as u64, sha256 });
         }
-        taken.buffers = reader.into_buffers();
         outcome
+    }
+
+    fn write_image(&self, job: usize, bytes: &[u8], outcome: &mut BatchOutcome) {
+        if let Err(error) = self.write_one(&self.names[job], bytes) {
+            self.has_failed.store(true, Ordering::Relaxed);
+            outcome.failed = Some(error);
+            return;
+        }
+        let sha256 = self.options.index.map(|_| Sha256::digest(bytes).into());
+        outcome.written.push(WrittenImage { job, size: bytes.len() as u64, sha256 });
     }
 
     fn write_one(&self, name: &OutputName, bytes: &[u8]) -> Result<()> {

@@ -49,8 +49,7 @@ impl<'a> ExtractJob<'a> {
     where
         'a: 's,
     {
-        let image = reader.image(self.found.nested.clone());
-        if options.stored { image.stored_bytes() } else { image.read() }
+        options.form().read(&reader.image(self.found.nested.clone()))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::base::error::Result;
 use crate::base::io::{FileSet, Output, OutputKind};
 use crate::scan::ScannedFile;
 use crate::scan::filter::{self, FilterError, FilterResult, ImageFilter, target};
+use crate::scan::images::at_turn::ImageForm;
 use crate::scan::inventory::NestedImage;
 use job::{ExtractJob, total_size};
 use names::file_names;
@@ -50,6 +51,11 @@ impl ExtractOptions {
     /// Creates options for all images, decompressed.
     pub fn new(destination: Destination) -> Self {
         ExtractOptions { filter: ImageFilter::default(), destination, names: None, index: None, stored: false }
+    }
+
+    /// Form of the images that are extracted.
+    fn form(&self) -> ImageForm {
+        if self.stored { ImageForm::Stored } else { ImageForm::Plain }
     }
 }
 

@@ -5,15 +5,17 @@
 //! batch, this batch and all later ones are read again in the calling thread with the budget of the file. The results
 //! are then the same as with a single thread, and only the work on the batches in the window is lost.
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::stream_memory::StreamMemory;
 use super::{ImageRef, Scan, Shared, compressed_containers};
-use crate::base::bytes::{Budget, total};
+use crate::base::bytes::{Budget, View, total};
 use crate::base::codec::is_compressed;
 use crate::base::parallel::{Results, map_parallel};
 use crate::scan::Source;
+use crate::scan::cache::CacheUse;
 use crate::scan::inventory::NestedImage;
 
 /// Minimum stored size of a batch, in bytes. For less, passing results between threads costs more than it gains.
@@ -45,42 +47,52 @@ impl<S: Source> Scan<S> {
     ) {
         let batches = batches(images);
         let memory = StreamMemory::default();
-        let names = Shared::default();
+        let reads = Reads { scan: self, work, names: Shared::default() };
         let file_budget = self.view().budget().expect("the view of a scan has a budget");
         let is_exhausted = AtomicBool::new(file_budget.exhaustion().is_some());
-        let read_batch = |batch: &Batch<'_, 'scan>| {
+        let read_ahead = |batch: &Batch<'_, 'scan>| {
             if is_exhausted.load(Ordering::Relaxed) {
                 return None;
             }
             let budget = file_budget.part();
             let mut taken = memory.take(batch.memory);
-            let shared = Shared { buffers: mem::take(&mut taken.buffers), ..names.clone() };
-            let reader = self.reader_with(self.view().charging(&budget), false, shared);
-            let results: Vec<usize> =
-                batch.images().map(|(index, it)| work(index, &reader.image(it.clone()))).collect();
-            taken.buffers = reader.into_buffers();
-            Some((results, budget))
+            Some((reads.keys(batch, self.view().charging(&budget), &mut taken.buffers), budget))
         };
-        let own_reader = self.reader_with(self.view(), true, names.clone());
+        let mut own_buffers = Vec::new();
         let mut next = batches.iter();
-        map_parallel(&batches, usize::MAX, read_batch, &mut |read: Option<(Vec<usize>, Budget)>| {
+        map_parallel(&batches, usize::MAX, read_ahead, &mut |ahead: Option<(Vec<usize>, Budget)>| {
             let Some(batch) = next.next() else { return };
-            let is_charged =
-                |used: &Budget| !is_exhausted.load(Ordering::Relaxed) && file_budget.charge_fitting_part(used);
-            let Some((results, _)) = read.filter(|(_, used)| is_charged(used)) else {
-                is_exhausted.store(true, Ordering::Relaxed);
-                for (index, image) in batch.images() {
-                    visit(index, work(index, &own_reader.image(image.clone())));
+            let fits = |part: &Budget| !is_exhausted.load(Ordering::Relaxed) && file_budget.charge_fitting_part(part);
+            let keys = match ahead.filter(|(_, part)| fits(part)) {
+                Some((keys, _)) => keys,
+                None => {
+                    is_exhausted.store(true, Ordering::Relaxed);
+                    reads.keys(batch, self.view(), &mut own_buffers)
                 }
-                return;
             };
-            for container in batch.images.iter().filter_map(|image| compressed_containers(image).next()) {
-                self.drop_cached(container);
-            }
-            for ((index, _), result) in batch.images().zip(results) {
-                visit(index, result);
+            self.drop_cached(&batch.first_reads);
+            for ((index, _), key) in batch.images().zip(keys) {
+                visit(index, key);
             }
         });
+    }
+}
+
+/// The work on the images of a file.
+struct Reads<'a, S> {
+    scan: &'a Scan<S>,
+    work: &'a (dyn Fn(usize, &ImageRef<'_>) -> usize + Sync),
+    names: Shared,
+}
+
+impl<S: Source> Reads<'_, S> {
+    /// Works on the images of a batch, and returns the keys of the results. `buffers` are for decompressed bytes.
+    fn keys(&self, batch: &Batch<'_, '_>, view: View<'_>, buffers: &mut Vec<Vec<u8>>) -> Vec<usize> {
+        let shared = Shared { buffers: mem::take(buffers), ..self.names.clone() };
+        let reader = self.scan.reader_with(view, CacheUse::ReadsOnly(&batch.first_reads), shared);
+        let keys = batch.images().map(|(index, it)| (self.work)(index, &reader.image(it.clone()))).collect();
+        *buffers = reader.into_buffers();
+        keys
     }
 }
 
@@ -89,6 +101,8 @@ struct Batch<'a, 'scan> {
     /// Index of the first image.
     first: usize,
     images: &'a [NestedImage<'scan>],
+    /// Start offsets of the compressed containers that no earlier batch reads.
+    first_reads: Vec<u64>,
     /// Size of the largest decompressed stream in bytes, as stated in the file.
     memory: u64,
 }
@@ -104,6 +118,7 @@ fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>>
     let mut batches: Vec<Batch<'a, 'scan>> = Vec::new();
     let mut rest = images;
     let mut first = 0_usize;
+    let mut seen = BTreeSet::new();
     let mut all_groups = images.chunk_by(share_stream).peekable();
     while let Some(group) = all_groups.next() {
         groups.push(group);
@@ -112,12 +127,22 @@ fn batches<'a, 'scan>(images: &'a [NestedImage<'scan>]) -> Vec<Batch<'a, 'scan>>
         if size >= MIN_BATCH || groups.len() == MAX_STREAMS || all_groups.peek().is_none() {
             let memory = groups.iter().map(|group| decompressed_size(group)).max().unwrap_or_default();
             let (images, after) = rest.split_at(groups.drain(..).map(<[_]>::len).sum());
-            batches.push(Batch { first, images, memory });
+            let first_reads = first_reads(images, &mut seen);
+            batches.push(Batch { first, images, first_reads, memory });
             first = first.checked_add(images.len()).expect("an index of the images");
             rest = after;
         }
     }
     batches
+}
+
+/// Returns the start offsets of the compressed containers of the images that are not in `seen`, and adds them to it.
+///
+/// A container that the scan has charged is read once without another charge, for the images of one batch: for which of
+/// several batches must not depend on timing.
+pub fn first_reads(images: &[NestedImage<'_>], seen: &mut BTreeSet<u64>) -> Vec<u64> {
+    let containers = images.iter().filter_map(|image| compressed_containers(image).next());
+    containers.map(|container| container.start).filter(|start| seen.insert(*start)).collect()
 }
 
 /// True if two images are in one compressed stream.
@@ -150,4 +175,38 @@ fn decompressed_size(images: &[NestedImage<'_>]) -> u64 {
 /// Stored size of the stream, in bytes.
 fn stored_size(nested: &NestedImage<'_>) -> u64 {
     compressed_containers(nested).next().map_or(nested.image.stored.size, |container| container.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::bytes::Limits;
+    use crate::base::codec::{Codec, Compression};
+    use crate::base::content::Content;
+    use crate::format::{bundle, ccob};
+    use crate::scan::{CacheBudget, Options};
+
+    #[test]
+    fn a_container_is_charged_as_often_regardless_of_the_memory_that_other_files_have_left() {
+        let bundle = bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906", &[7; 100_000][..])], 1).unwrap().to_vec();
+        let mut stream = Vec::new();
+        let how = Compression::new(Codec::Zstd);
+        let content = Content::from(&bundle[..]);
+        let written = ccob::compress(&content, how, ccob::Version::Three, &mut stream, &mut |_| ()).unwrap();
+        let file = [written.header, stream].concat().repeat(3);
+        for kept in [0, 1 << 30] {
+            // The scan decompresses three containers, and the second pass two more.
+            let limits = Limits { decompressed: Some(5 * bundle.len() as u64), factor: 1 };
+            let budget = Budget::new(limits, 0);
+            let view = View::with_budget(&file, &budget);
+            let scan = Scan::with_options(view, Options::default(), Some(&CacheBudget::new(kept))).unwrap();
+            let passes = [(); 2].map(|()| {
+                let mut are_read = Vec::new();
+                let images: Vec<NestedImage<'_>> = scan.file().nested_images().collect();
+                scan.map_images(&images, |_, image| image.read().is_ok(), &mut |_, is_read| are_read.push(is_read));
+                are_read
+            });
+            assert_eq!(passes, [[true; 3], [true, true, false]], "{kept} bytes kept");
+        }
+    }
 }

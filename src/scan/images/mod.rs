@@ -4,6 +4,8 @@
 //! Images that are compressed together are decompressed once: a reader keeps the streams around the last image that it
 //! has read. The next image of the same stream is a part of these bytes.
 
+#[cfg(feature = "full")]
+pub mod at_turn;
 pub mod hash;
 pub mod map;
 pub mod stream_memory;
@@ -17,7 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Options;
-use super::cache::{CacheBudget, DecompressedCache};
+use super::cache::{CacheBudget, CacheUse, Charged, DecompressedCache};
 use super::search::find;
 use super::source::{Source, Unreleased};
 use crate::base::bytes::{Budget, Extent, Limits, View};
@@ -117,28 +119,27 @@ impl<S: Source> Scan<S> {
     /// The images like [`Self::images`]. Reading them charges `budget` instead of the budget of the source, and leaves
     /// the cache unchanged. It is for programs that read images any number of times.
     pub fn images_with_budget<'scan>(&'scan self, budget: &'scan Budget) -> impl Iterator<Item = ImageRef<'scan>> {
-        let reader = self.reader_with(self.view().charging(budget), false, Shared::default());
+        let reader = self.reader_with(self.view().charging(budget), CacheUse::Reads, Shared::default());
         self.file.nested_images().map(move |nested| reader.image(nested))
     }
 
     /// Creates a reader for images in any order. Every thread needs a separate one.
     pub(crate) fn reader(&self) -> ImageReader<'_> {
-        self.reader_with_buffers(Vec::new())
+        self.reader_with(self.view(), CacheUse::Takes, Shared::default())
     }
 
-    /// Like [`Self::reader`], with the buffers of another one.
-    pub(crate) fn reader_with_buffers(&self, buffers: Vec<Vec<u8>>) -> ImageReader<'_> {
-        self.reader_with(self.view(), true, Shared { buffers, ..Shared::default() })
-    }
-
-    /// Creates a reader of `view`, all bytes of the source with some budget. `takes_cached` states whether it removes
-    /// containers from the cache.
-    fn reader_with<'scan>(&'scan self, view: View<'scan>, takes_cached: bool, shared: Shared) -> ImageReader<'scan> {
+    /// Creates a reader of `view`, all bytes of the source with some budget.
+    fn reader_with<'scan>(
+        &'scan self,
+        view: View<'scan>,
+        cache_use: CacheUse<'scan>,
+        shared: Shared,
+    ) -> ImageReader<'scan> {
         ImageReader(Rc::new(Reader {
             source: &self.source,
             view,
             cache: &self.cache,
-            takes_cached,
+            cache_use,
             streams: RefCell::default(),
             buffers: RefCell::new(shared.buffers),
             unreleased: &self.unreleased,
@@ -146,9 +147,11 @@ impl<S: Source> Scan<S> {
         }))
     }
 
-    /// Removes a container from the cache.
-    pub(crate) fn drop_cached(&self, container: &Container) {
-        drop(self.cache.take(container.start));
+    /// Removes the containers with these start offsets from the cache.
+    fn drop_cached(&self, starts: &[u64]) {
+        for start in starts {
+            drop(self.cache.take(*start));
+        }
     }
 }
 
@@ -330,8 +333,7 @@ struct Reader<'scan> {
     /// All bytes of the source.
     view: View<'scan>,
     cache: &'scan DecompressedCache,
-    /// Containers are removed from the cache when they are read.
-    takes_cached: bool,
+    cache_use: CacheUse<'scan>,
     /// The streams around the last image that was read, each inside the previous one.
     streams: RefCell<Vec<(StreamId, Arc<Vec<u8>>)>>,
     /// Buffers for streams. New memory is mapped into a process page by page, which takes as long as decompressing.
@@ -373,8 +375,9 @@ impl<'scan> Reader<'scan> {
             let id = StreamId { start: container.start, size: container.size };
             let decompressed = self.stream(depth, id, |_| {
                 // Containers inside another have offsets in its decompressed bytes.
-                match if depth == 0 { self.cached(container) } else { None } {
-                    Some(cached) => Ok(cached),
+                match if depth == 0 { self.cache.get_for(self.cache_use, container.start) } else { None } {
+                    Some(Charged::Kept(bytes)) => Ok(bytes),
+                    Some(Charged::NotKept) => self.decompress_again(container).map(Arc::new),
                     None => decompress(container, &space).map(Arc::new),
                 }
             })?;
@@ -385,8 +388,11 @@ impl<'scan> Reader<'scan> {
         space.part("image", stored.start, stored.size)
     }
 
-    fn cached(&self, container: &Container) -> Option<Arc<Vec<u8>>> {
-        if self.takes_cached { self.cache.take(container.start) } else { self.cache.get(container.start) }
+    /// Decompresses a container of the file that the scan has charged.
+    fn decompress_again(&self, container: &Container) -> Result<Vec<u8>, Malformed> {
+        let uncharged = self.view.budget().map(Budget::part);
+        let view = uncharged.as_ref().map_or(self.view, |budget| self.view.charging(budget));
+        decompress(container, &Space::File(view))
     }
 
     /// Returns the decompressed bytes of the stream `id` at `depth`. If they are not there anymore, `decompress`

@@ -38,13 +38,13 @@ pub fn map_inputs<R: Send>(
         return each_input(path, options, &mut |slice| work(slice, take));
     }
     let input = Input::open(path, options.access)?.with_limits(options.limits);
-    let is_zip = archive::ArchiveFormat::of(input.view()).is_some_and(archive::ArchiveFormat::is_zip);
-    // Counting the processors opens files, which a small file is not worth.
-    let workers = if is_zip { threads().checked_div(files).unwrap_or(1) } else { 1 };
-    if workers <= 1 {
+    if !archive::ArchiveFormat::of(input.view()).is_some_and(archive::ArchiveFormat::is_zip) {
         expand_input(input, path, options, &mut |slice| work(slice, take));
         return Ok(());
     }
+    // One thread opens the same batches, because a limit must not depend on the number of threads. Counting the
+    // processors opens files, which another file is not worth.
+    let workers = threads().checked_div(files).unwrap_or(1);
     let slice = InputSlice::whole(input.path().to_string_lossy().into_owned(), input);
     let package = Package::read(&slice, path, options);
     if let Err(malformed) = package.and_then(|package| package.map(workers, work, take)) {
@@ -79,7 +79,7 @@ impl<'a> Package<'a> {
         for contradiction in self.zip.contradictions(&|size| input.count_read(size))? {
             work(Err(contradiction.in_file(Path::new(&self.slice.path))), take);
         }
-        let files: Vec<usize> = self.zip.directory.entries.files(&|size| input.count_read(size)).collect();
+        let files = self.zip.directory.entries.files(&|size| input.count_read(size))?;
         let batches = self.batches(&files);
         let is_exhausted = AtomicBool::new(input.budget().exhaustion().is_some());
         let open = |batch: &&[usize], send: &mut dyn FnMut(Option<(Vec<R>, Budget)>)| {
@@ -89,9 +89,7 @@ impl<'a> Package<'a> {
         let mut result = Ok(());
         let _ = map_stream(batches.iter(), workers, workers.max(WINDOW), open, &mut |opened| {
             let Some(batch) = next.next() else { return ControlFlow::Break(()) };
-            let fits =
-                |part: &Budget| !is_exhausted.load(Ordering::Relaxed) && input.budget().charge_fitting_part(part);
-            if let Some((results, _)) = opened.filter(|(_, part)| fits(part)) {
+            if let Some((results, _)) = opened.filter(|(_, part)| input.budget().charge_fitting_part(part)) {
                 results.into_iter().for_each(&mut *take);
                 return ControlFlow::Continue(());
             }
@@ -116,12 +114,8 @@ impl<'a> Package<'a> {
         // A limit must not be reached earlier than without threads.
         let uncharged = self.slice.input().budget().part();
         let packed_size = |index: usize| {
-            let entry = self
-                .zip
-                .directory
-                .entries
-                .get_charging(index, &uncharged)
-                .filter(|entry| entry.fields.method != STORED);
+            let entry = self.zip.directory.entries.get_charging(index, &uncharged).ok();
+            let entry = entry.filter(|entry| entry.fields.method != STORED);
             self.slice.input().count_read(entry.as_ref().map_or(0, |entry| entry.size));
             entry.map_or(u64::MAX, |entry| entry.fields.compressed.value.max(SMALLEST))
         };
@@ -140,7 +134,7 @@ impl<'a> Package<'a> {
         let budget = input.budget().part();
         let mut results = Vec::new();
         for &index in batch {
-            let entry = self.zip.directory.entries.get_charging(index, &budget)?;
+            let entry = self.zip.directory.entries.get_charging(index, &budget).ok()?;
             let view = input.view().charging(&budget);
             let member = self.zip.member(view, &entry, &|size| input.count_read(size)).ok()?;
             charge(view, &member).ok().filter(|()| matches!(member.content, MemberContent::Packed(_)))?;
@@ -154,7 +148,7 @@ impl<'a> Package<'a> {
     /// Opens a member after all members before it. Breaks if the budget does not allow opening more.
     fn open(&self, index: usize, take: &mut dyn FnMut(Result<InputSlice>)) -> Result<ControlFlow<()>, Malformed> {
         let input = self.slice.input();
-        let Some(entry) = self.zip.directory.entries.get(index) else { return Ok(ControlFlow::Continue(())) };
+        let entry = self.zip.directory.entries.get(index)?;
         let member = self.zip.member(input.view(), &entry, &|size| input.count_read(size))?;
         let mut flow = ControlFlow::Continue(());
         self.expand(input.budget(), take, |expansion, archive| {

@@ -160,7 +160,8 @@ impl Expansion<'_> {
             (self.take)(Err(contradiction.in_file(Path::new(&slice.path))));
         }
         let entries = &zip.directory.entries;
-        for entry in entries.files(count_read).filter_map(|index| entries.get(index)) {
+        for index in entries.files(count_read)? {
+            let entry = entries.get(index)?;
             self.charged_member(archive, zip.member(slice.view(), &entry, count_read)?);
         }
         Ok(())

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 use std::panic;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use super::ScannedFile;
 use super::paths::{Outcome, Scanner, expand_paths};
 use crate::base::error::{Error, Result};
-use crate::base::parallel::inheriting;
+use crate::base::parallel::{builder, inheriting};
 
 /// Files with device code, and errors of files that cannot be read, in the order of the paths. Returned by
 /// [`Scanner::scan`]. The scan ends when it is dropped.
@@ -35,7 +35,7 @@ impl Scanner {
         let path = paths.first().cloned().unwrap_or_default();
         // No result is buffered: each is a file with its inventory and its cache.
         let (sender, results) = sync_channel(0);
-        let state = match Builder::new().spawn(inheriting(move || send_files(&scanner, &paths, &sender))) {
+        let state = match builder().spawn(inheriting(move || send_files(&scanner, &paths, &sender))) {
             Ok(thread) => State::Running(results, thread),
             Err(cause) => State::NotStarted(Error::Io { path, action: "start a thread to scan it", cause }),
         };

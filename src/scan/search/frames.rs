@@ -5,7 +5,8 @@ use std::io::Read;
 
 use super::hints::{LONGEST, Pattern};
 use crate::base::bytes::{Extent, Resource, View};
-use crate::base::codec::{ZSTD_MAGIC, largest_window_log};
+use crate::base::codec::ZSTD_MAGIC;
+use crate::base::codec::window::zstd_decoder;
 use crate::base::error::{Cause, Malformed};
 use crate::scan::structure;
 
@@ -71,9 +72,7 @@ pub fn size(view: View<'_>) -> Option<u64> {
 /// Error for a frame that contains device code. `frame` is all of its bytes. `Err` if it cannot be decompressed.
 pub fn find_device_code(frame: View<'_>) -> Result<Option<Malformed>, Malformed> {
     let broken = |error: std::io::Error| frame.malformed("zstd frame", 0, Cause::Compressed(error.to_string()));
-    let mut decoder = zstd::Decoder::with_buffer(frame.data()).map_err(broken)?.single_frame();
-    let most = frame.budget().map_or(u64::MAX, |budget| budget.limit(Resource::Decompressed));
-    decoder.window_log_max(largest_window_log(most)).map_err(broken)?;
+    let mut decoder = zstd_decoder(frame, u64::MAX).map_err(broken)?.single_frame();
     let mut window = Vec::new();
     loop {
         let kept = window.len();

@@ -105,3 +105,39 @@ fn damage_and_cycles_are_errors() {
     }
     assert!(listed(&file_system(1)).unwrap_err().ends_with("contains itself"));
 }
+
+/// A file system with one file, whose block is compressed by zstd or xz.
+fn file_system_of(compressor: u16, block: &[u8], size: u32) -> Vec<u8> {
+    let listing = [&[0; 12][..], &[0; 6], &0_u16.to_le_bytes(), b"a"].concat();
+    let file = inode(2, &[96, NO_FRAGMENT, 0, size, block.len() as u32]);
+    let place = file.len() as u64;
+    let root = inode(1, &[0, 2, listing.len() as u32 + 3, 0]);
+    let inodes = metadata(&[file, root].concat());
+    let inode_table = 96 + block.len() as u64;
+    let directory_table = inode_table + inodes.len() as u64;
+    let numbers = [place, 0, 0, 0, inode_table, directory_table, 0, 0];
+    let start = [MAGIC, &[0; 8], &(BLOCK as u32).to_le_bytes(), &[0; 4], &compressor.to_le_bytes()].concat();
+    let header = [&start[..], &[12, 0, 0, 0, 0, 0, 4, 0, 0, 0], &numbers.map(u64::to_le_bytes).concat()].concat();
+    assert_eq!(header.len(), 96);
+    [header, block.to_vec(), inodes, metadata(&listing)].concat()
+}
+
+#[test]
+fn a_block_gets_no_window_of_the_size_that_it_states() {
+    // A zstd frame that states a window of 2 GiB, and no size (RFC 8878, 3.1.1.1.2).
+    let frame = [&[0x28, 0xb5, 0x2f, 0xfd, 0, 21 << 3][..], &[4 << 3 | 1, 0, 0], b"text"].concat();
+    let expected = [("a".to_owned(), b"text".to_vec())];
+    assert_eq!(listed(&file_system_of(6, &frame, 4)).unwrap(), expected);
+    let xz_of = |dictionary: u32| {
+        let mut options = liblzma::stream::LzmaOptions::new_preset(1).unwrap();
+        options.dict_size(dictionary);
+        let mut filters = liblzma::stream::Filters::new();
+        filters.lzma2(&options);
+        let stream = liblzma::stream::Stream::new_stream_encoder(&filters, liblzma::stream::Check::Crc32).unwrap();
+        let mut encoder = liblzma::write::XzEncoder::new_stream(Vec::new(), stream);
+        encoder.write_all(b"text").unwrap();
+        encoder.finish().unwrap()
+    };
+    assert_eq!(listed(&file_system_of(4, &xz_of(1 << 20), 4)).unwrap(), expected);
+    assert!(listed(&file_system_of(4, &xz_of(64 << 20), 4)).unwrap_err().contains("memory limit reached"));
+}

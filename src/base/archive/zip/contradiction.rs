@@ -58,6 +58,7 @@ impl<'data> Contradictions<'data> {
         let mut last_start = 0;
         let mut extents = vec![Extent { start: directory.start, end: directory.entries_end, entry: None }];
         for (index, entry) in directory.entries.iter().enumerate() {
+            let entry = entry?;
             file.charge(CENTRAL_RECORD, Resource::Memory, ENTRY_MEMORY as u64)?;
             read(entry.size);
             if entry.is_directory() {
@@ -186,9 +187,10 @@ impl<'data> Contradictions<'data> {
             return Ok(());
         }
         let mut files: HashMap<Cow<'_, [u8]>, Vec<Entry<'_>>> = HashMap::new();
-        for entry in directory.entries.iter().filter(|entry| !entry.is_directory()) {
+        for entry in directory.entries.iter() {
+            let entry = entry?;
             let name = normalized(entry.name);
-            if repeated.contains(&state.hash_one(&name)) {
+            if !entry.is_directory() && repeated.contains(&state.hash_one(&name)) {
                 self.file.charge(CENTRAL_RECORD, Resource::Memory, size_of::<Entry<'_>>() as u64)?;
                 files.entry(name).or_default().push(entry);
             }
@@ -234,9 +236,10 @@ impl<'data> Contradictions<'data> {
         let mut end = 0;
         for extent in extents {
             if extent.start < end {
-                let name = extent.entry.and_then(|entry| directory.entries.get(entry));
-                let name =
-                    name.as_ref().map_or(Cow::Borrowed("the central directory"), |entry| decode_name(entry.name));
+                let name = match extent.entry {
+                    Some(entry) => decode_name(directory.entries.get(entry)?.name),
+                    None => Cow::Borrowed("the central directory"),
+                };
                 self.add("zip member", extent.start, format!("{name} overlaps the member before it"));
             } else if end > 0 || self.file.starts_with(START) {
                 self.gap(directory, end..extent.start)?;

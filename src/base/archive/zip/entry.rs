@@ -104,27 +104,28 @@ impl<'data> Entries<'data> {
         self.places.len()
     }
 
-    /// Reads an entry again.
-    pub fn get(&self, index: usize) -> Option<Entry<'data>> {
+    /// Reads an entry again. It was read before, so only the budget can refuse it.
+    pub fn get(&self, index: usize) -> Result<Entry<'data>, Malformed> {
         self.read(index, self.file, self.archive)
     }
 
     /// Like [`Entries::get`], and charges another budget.
-    pub fn get_charging<'a>(&self, index: usize, budget: &'a Budget) -> Option<Entry<'a>>
+    pub fn get_charging<'a>(&self, index: usize, budget: &'a Budget) -> Result<Entry<'a>, Malformed>
     where
         'data: 'a,
     {
         self.read(index, self.file.charging(budget), self.archive.charging(budget))
     }
 
-    fn read<'a>(&self, index: usize, file: View<'a>, archive: View<'a>) -> Option<Entry<'a>> {
-        let record = file.from(*self.places.get(index)?);
-        entry(file, record, archive).ok().map(|(entry, _)| entry)
+    fn read<'a>(&self, index: usize, file: View<'a>, archive: View<'a>) -> Result<Entry<'a>, Malformed> {
+        let missing = || file.malformed(CENTRAL_RECORD, 0, Cause::Described(format!("no entry {index}")));
+        let record = file.from(*self.places.get(index).ok_or_else(missing)?);
+        entry(file, record, archive).map(|(entry, _)| entry)
     }
 
     /// Reads all entries again.
-    pub fn iter(&self) -> impl Iterator<Item = Entry<'data>> {
-        (0..self.places.len()).filter_map(|index| self.get(index))
+    pub fn iter(&self) -> impl Iterator<Item = Result<Entry<'data>, Malformed>> {
+        (0..self.places.len()).map(|index| self.get(index))
     }
 
     /// Reads the names of all entries again, and calls `read` with the number of bytes that are read for each.
@@ -139,25 +140,37 @@ impl<'data> Entries<'data> {
 
     /// Returns the indexes of the entries that are files. Of entries with the same name, the last counts, in the place
     /// of the first. Calls `read` with the number of bytes of each entry that is read.
-    pub fn files(&self, read: &dyn Fn(u64)) -> impl Iterator<Item = usize> {
-        let mut repeated = self.repeated(read);
-        self.named(read).filter_map(move |(index, entry)| match repeated.get_mut(entry.name) {
-            Some(last) => last.take(),
-            None => Some(index),
-        })
+    pub fn files(&self, read: &dyn Fn(u64)) -> Result<Vec<usize>, Malformed> {
+        let mut repeated = self.repeated(read)?;
+        let mut files = Vec::new();
+        for named in self.named(read) {
+            let (index, entry) = named?;
+            files.extend(match repeated.get_mut(entry.name) {
+                Some(last) => last.take(),
+                None => Some(index),
+            });
+        }
+        Ok(files)
     }
 
     /// Reads the entries of files again, with their indexes, and calls `read` with the size of each.
-    fn named(&self, read: &dyn Fn(u64)) -> impl Iterator<Item = (usize, Entry<'data>)> {
-        let files = self.iter().enumerate().filter(|(_, entry)| !entry.is_directory());
-        files.inspect(move |(_, entry)| read(entry.size))
+    fn named(&self, read: &dyn Fn(u64)) -> impl Iterator<Item = Result<(usize, Entry<'data>), Malformed>> {
+        self.iter().enumerate().filter_map(|(index, entry)| match entry {
+            Ok(entry) if entry.is_directory() => None,
+            Ok(entry) => {
+                read(entry.size);
+                Some(Ok((index, entry)))
+            }
+            Err(malformed) => Some(Err(malformed)),
+        })
     }
 
     /// Returns the index of the last entry for each name that several files have, and for names with the same hash. Only
     /// hashes are kept of all names: a package may have a hundred thousand.
-    fn repeated(&self, read: &dyn Fn(u64)) -> HashMap<&'data [u8], Option<usize>> {
+    fn repeated(&self, read: &dyn Fn(u64)) -> Result<HashMap<&'data [u8], Option<usize>>, Malformed> {
         let state = RandomState::new();
-        let mut hashes: Vec<u64> = self.named(read).map(|(_, entry)| state.hash_one(entry.name)).collect();
+        let hash = |named: Result<(usize, Entry<'data>), Malformed>| named.map(|(_, entry)| state.hash_one(entry.name));
+        let mut hashes = self.named(read).map(hash).collect::<Result<Vec<u64>, _>>()?;
         hashes.sort_unstable();
         let equal = |pair: &[u64]| {
             if let [first, second] = pair
@@ -169,11 +182,17 @@ impl<'data> Entries<'data> {
             }
         };
         let repeated: HashSet<u64> = hashes.windows(2).filter_map(equal).collect();
+        let mut last = HashMap::new();
         if repeated.is_empty() {
-            return HashMap::new();
+            return Ok(last);
         }
-        let files = self.named(read).filter(|(_, entry)| repeated.contains(&state.hash_one(entry.name)));
-        files.map(|(index, entry)| (entry.name, Some(index))).collect()
+        for named in self.named(read) {
+            let (index, entry) = named?;
+            if repeated.contains(&state.hash_one(entry.name)) {
+                last.insert(entry.name, Some(index));
+            }
+        }
+        Ok(last)
     }
 }
 

@@ -36,7 +36,7 @@ pub fn appended_start(view: View<'_>, may_have_comment: bool) -> Option<u64> {
     let mut first = None;
     for entry in directory.entries.iter() {
         view.charge("zip directory", Resource::Work, 1).ok()?;
-        let start = entry.local_header().ok()?.whole.range_in(view).start;
+        let start = entry.ok()?.local_header().ok()?.whole.range_in(view).start;
         first = Some(first.map_or(start, |first: u64| first.min(start)));
     }
     first.filter(|&start| start > 0)
@@ -55,8 +55,8 @@ pub fn members<'data>(
     take: &mut dyn FnMut(Member<'data>),
 ) -> Result<(), Malformed> {
     let directory = Directory::read(view, read)?;
-    for entry in directory.entries.files(read).filter_map(|index| directory.entries.get(index)) {
-        take(member(view, &entry, read)?);
+    for index in directory.entries.files(read)? {
+        take(member(view, &directory.entries.get(index)?, read)?);
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ impl<'data> ZipReader<'data> {
 
     /// Returns the bytes of a small member, or the reason why they cannot be read.
     fn text(&self, entry: usize) -> Result<Vec<u8>, String> {
-        let entry = self.directory.entries.get(entry).ok_or("cannot be read")?;
+        let entry = self.directory.entries.get(entry).map_err(|error| error.to_string())?;
         match member(self.file, &entry, &|_| {}).map_err(|error| error.to_string())?.content {
             MemberContent::Here(view) => Ok(view.data().to_vec()),
             MemberContent::Packed(unpack) => {
@@ -140,7 +140,7 @@ impl<'data> ZipReader<'data> {
             }
             match self.record() {
                 Ok(Some((entry, record))) => {
-                    self.compare_with_record(self.place(entry), record, read, &mut contradictions);
+                    self.compare_with_record(self.place(entry), record, read, &mut contradictions)?;
                 }
                 Ok(None) => {}
                 Err(unreadable) => contradictions.push(unreadable),
@@ -156,17 +156,21 @@ impl<'data> ZipReader<'data> {
         record: &Record,
         read: &dyn Fn(u64),
         contradictions: &mut Contradictions<'_>,
-    ) {
+    ) -> Result<(), Malformed> {
         if let Some(problem) = record.problem() {
             contradictions.add("wheel", at, problem.to_owned());
-            return;
+            return Ok(());
         }
         for file in record.repeated() {
             let cause = format!("{} has several rows in RECORD", String::from_utf8_lossy(&file));
             contradictions.add("wheel", at, cause);
         }
-        for entry in self.directory.entries.iter().filter(|entry| !entry.is_directory()) {
+        for entry in self.directory.entries.iter() {
+            let entry = entry?;
             read(entry.size);
+            if entry.is_directory() {
+                continue;
+            }
             let name = decode_name(entry.name);
             if let Some(problem) = record.problem_of_member(name.as_bytes()) {
                 contradictions.add("wheel", entry.header, format!("{name} {problem}"));
@@ -176,6 +180,7 @@ impl<'data> ZipReader<'data> {
             let cause = format!("{} has a row in RECORD and is missing", String::from_utf8_lossy(&file));
             contradictions.add("wheel", at, cause);
         }
+        Ok(())
     }
 }
 

@@ -6,6 +6,8 @@ use ::zip::write::SimpleFileOptions;
 use ::zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::*;
+use crate::base::bytes::{Budget, Limits};
+use crate::base::error::Cause;
 
 const TEXT: &[u8] = b"a text, a text, a text, a text";
 
@@ -113,4 +115,30 @@ fn members_are_as_another_reader_finds_them() {
 fn names_that_are_not_utf_8_are_in_code_page_437() {
     assert_eq!(decode_name("é\u{2588}".as_bytes()), "é\u{2588}");
     assert_eq!(decode_name(b"th\x82\xdb\xff"), "thé\u{2588}\u{a0}");
+}
+
+#[test]
+fn a_budget_that_refuses_an_entry_leaves_out_no_member() {
+    let bytes = same_names(&fill(ZipWriter::new(Cursor::new(Vec::new())), false).into_inner());
+    let mut number = 0;
+    let mut lists = Vec::new();
+    for work in 0.. {
+        let budget = Budget::new(Limits::default(), 0);
+        budget.charge(Resource::Work, budget.limit(Resource::Work) - work).unwrap();
+        let mut names = Vec::new();
+        let view = View::with_budget(&bytes, &budget);
+        let result = members(view, &|_| {}, &mut |member| names.push(member.name));
+        number += 1;
+        match result {
+            Err(error) => assert!(matches!(error.cause, Cause::OverBudget { .. }), "{work} steps: {error}"),
+            Ok(()) => {
+                lists.push(names);
+                // Once all entries are read, more steps change nothing.
+                if lists.len() == 3 {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(number > 100 && lists.iter().all(|list| *list == lists[2] && !list.is_empty()), "{lists:?}");
 }

@@ -18,7 +18,6 @@ mod arguments;
 mod help;
 mod nearest;
 mod parse;
-mod response_files;
 mod values;
 
 #[cfg(test)]

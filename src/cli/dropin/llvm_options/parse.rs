@@ -10,29 +10,48 @@
 use std::ffi::{OsStr, OsString};
 
 use super::arguments::{bytes, file_name, os_string, split_value, text};
-use super::{
-    ExitAction, Line, LlvmOption, Occurs, Stop, Tool, ValueType, dashed, help, nearest, response_files, values,
-};
+use super::{ExitAction, Line, LlvmOption, Occurs, Stop, Tool, ValueType, dashed, help, nearest, values};
+use crate::cli::dropin::diagnostics::cause;
+use crate::link::ResponseFileError;
+use crate::link::response_files::{self, LLVM};
 
 /// Parses a command line. `program` is the path that the tool was called by. Messages repeat it.
 pub fn parse(tool: &Tool, program: &OsStr, arguments: &[OsString]) -> Result<Line, Stop> {
-    let arguments = arguments.iter().map(|argument| bytes(argument).to_vec()).collect();
-    let arguments = match response_files::expand(arguments) {
+    let arguments = match expand_response_files(arguments) {
         Ok(arguments) => arguments,
         Err(message) => return Err(Stop { out: String::new(), err: format!("{message}\n"), status: 1 }),
     };
+    let arguments: Vec<Vec<u8>> = arguments.iter().map(|argument| bytes(argument).to_vec()).collect();
     Parser::new(tool, program).parse(&arguments)
 }
 
 /// Replaces response files by the arguments in them.
 pub fn expand_response_files(arguments: &[OsString]) -> Result<Vec<OsString>, String> {
-    let arguments = arguments.iter().map(|argument| bytes(argument).to_vec()).collect();
-    Ok(response_files::expand(arguments)?.into_iter().map(os_string).collect())
+    match response_files::expand(arguments.iter().cloned(), &LLVM) {
+        Ok(expanded) => Ok(expanded.words),
+        Err(error) => Err(message(&error)),
+    }
+}
+
+/// An error in the tools' wording.
+fn message(error: &ResponseFileError) -> String {
+    match error {
+        ResponseFileError::Directory { name, cause: error } => {
+            format!("cannot get absolute path for: {}{}", name.display(), cause(error))
+        }
+        ResponseFileError::Read { path, cause: error } => {
+            format!("cannot not open file '{}': {}", path.display(), cause(error))
+        }
+        ResponseFileError::Encoding { .. } => "Could not convert UTF16 to UTF8".to_owned(),
+        ResponseFileError::Recursive { path } => format!("recursive expansion of: '{}'", path.display()),
+        other => other.to_string(),
+    }
 }
 
 /// Parses the contents of a response file as the whole command line. Other files that it names are not opened.
 pub fn parse_response_file(tool: &Tool, contents: &[u8]) -> Result<Line, Stop> {
-    Parser::new(tool, OsStr::new("tool")).parse(&response_files::tokens(contents))
+    let arguments = response_files::split(contents, &LLVM).unwrap_or_default();
+    Parser::new(tool, OsStr::new("tool")).parse(&arguments)
 }
 
 struct Parser<'a> {
@@ -251,5 +270,31 @@ impl LlvmOption {
 
     fn requires_value(&self) -> bool {
         !matches!(self.value, ValueType::Flag | ValueType::Immediately(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_response_files_have_the_wording_of_the_tools() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let failure = |name: &str| {
+            expand_response_files(&[format!("@{}", path(name).display()).into()])
+                .map_err(|error| error.replace(&directory.path().display().to_string(), "DIR"))
+        };
+        std::fs::write(path("loop"), format!("a '@{}'", path("loop").display())).unwrap();
+        std::fs::write(path("odd"), b"\xff\xfe-\0a").unwrap();
+        std::fs::create_dir(path("directory")).unwrap();
+        assert_eq!(
+            failure("loop"),
+            Err("recursive expansion of: 'DIR/loop'".replace('/', std::path::MAIN_SEPARATOR_STR))
+        );
+        assert_eq!(failure("odd"), Err("Could not convert UTF16 to UTF8".to_owned()));
+        let unreadable = failure("directory").unwrap_err();
+        let expected = "cannot not open file 'DIR/directory': ".replace('/', std::path::MAIN_SEPARATOR_STR);
+        assert!(unreadable.starts_with(&expected), "{unreadable}");
     }
 }

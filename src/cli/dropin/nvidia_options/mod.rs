@@ -4,7 +4,6 @@
 //! Derived from the output of fatbinary and cuobjdump 13.5, which share the syntax and its messages.
 
 mod keyword_values;
-mod option_files;
 mod parse;
 
 pub use keyword_values::KeywordValues;

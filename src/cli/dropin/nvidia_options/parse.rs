@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 
-use super::option_files::{self, MAX_DEPTH};
 use super::{KeywordValues, NvidiaOption, NvidiaTool, ToolFailure, ValueType};
 use crate::cli::dropin::llvm_options::{bytes, os_string, split_value, text};
+use crate::link::response_files::{self, NVIDIA, Unterminated};
 
 /// Options and their values.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl ParsedLine {
 
     /// Parses the contents of an option file. Nested option files are errors.
     pub fn parse_option_file(&mut self, contents: &[u8]) -> Result<(), ToolFailure> {
-        self.parse_contents(contents, MAX_DEPTH)
+        self.parse_contents(contents, NVIDIA.depth().unwrap_or_default())
     }
 
     /// True if a flag is set.
@@ -151,7 +151,7 @@ impl ParsedLine {
 
     /// Parses the arguments in an option file.
     fn include(&mut self, file: OsString, depth: usize) -> Result<(), ToolFailure> {
-        if depth >= MAX_DEPTH {
+        if NVIDIA.depth().is_some_and(|most| depth >= most) {
             return Err(self.tool.fatal(format!("Too many options file opened '{}'", file.display())));
         }
         let failure = |_| self.tool.fatal(format!("Could not open options file '{}'", file.display()));
@@ -160,7 +160,10 @@ impl ParsedLine {
     }
 
     fn parse_contents(&mut self, contents: &[u8], depth: usize) -> Result<(), ToolFailure> {
-        let arguments = option_files::arguments(contents).map_err(|end| stray(&self.tool, end.0))?;
+        let arguments = response_files::split(contents, &NVIDIA).map_err(|end| match end {
+            Unterminated::Backslash => stray(&self.tool, ""),
+            Unterminated::Quote => stray(&self.tool, "\""),
+        })?;
         self.parse_at_depth(arguments, depth)
     }
 }

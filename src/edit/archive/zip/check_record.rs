@@ -28,7 +28,8 @@ pub fn check_record(archive: View<'_>, name: &str) -> Result<Option<RecordCheck>
     }
     let mut check = RecordCheck { members: 0, problems: zip.contradictions(&|_| {})? };
     let entries = &zip.directory.entries;
-    for entry in entries.files(&|_| {}).filter_map(|index| entries.get(index)) {
+    for index in entries.files(&|_| {})? {
+        let entry = entries.get(index)?;
         check.members = check.members.saturating_add(1);
         let member = zip.member(archive, &entry, &|_| {})?;
         let name = member.name.clone().unwrap_or_default();

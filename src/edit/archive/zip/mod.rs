@@ -55,8 +55,11 @@ impl<'data> ZipFile<'data> {
         if let Some(contradiction) = zip.contradictions(&|_| {})?.into_iter().next() {
             return Err(contradiction.into());
         }
-        let members: Vec<usize> = zip.directory.entries.files(&|_| {}).collect();
-        let count = zip.directory.entries.iter().filter(|entry| !entry.is_directory()).count();
+        let members = zip.directory.entries.files(&|_| {})?;
+        let mut count = 0;
+        for entry in zip.directory.entries.iter() {
+            count += usize::from(!entry?.is_directory());
+        }
         if count > members.len() {
             // Equal members of one name would differ after an edit.
             let cause = Cause::Described("several members have one name".to_owned());
@@ -68,8 +71,9 @@ impl<'data> ZipFile<'data> {
     /// Returns the members, with their comparisons.
     pub fn members(&self) -> Members<'_> {
         let mut members = Members::default();
-        for entry in self.members.iter().filter_map(|&index| self.zip.directory.entries.get(index)) {
-            match self.zip.member(self.archive, &entry, &|_| {}) {
+        for &index in &self.members {
+            let entry = self.zip.directory.entries.get(index);
+            match entry.and_then(|entry| self.zip.member(self.archive, &entry, &|_| {})) {
                 Ok(member) => members.members.push(member),
                 Err(defect) => return Members { defect: Some(defect), ..members },
             }
@@ -79,7 +83,7 @@ impl<'data> ZipFile<'data> {
 
     /// Offset of the central directory.
     pub fn directory_start(&self) -> u64 {
-        self.directory.start
+        self.zip.directory.start
     }
 
     /// Compresses the new bytes of a member with its old method. `member` is an index of
@@ -137,7 +141,7 @@ impl<'data> ZipFile<'data> {
 
     /// Returns the entry of a member. An entry that cannot be written is an error.
     fn entry(&self, member: usize) -> Result<Entry<'data>, Malformed> {
-        let entry = self.zip.directory.entries.get(self.entry_index(member)?).expect("an index of the directory");
+        let entry = self.zip.directory.entries.get(self.entry_index(member)?)?;
         self.check_writable(&entry).map(|()| entry)
     }
 
@@ -166,15 +170,15 @@ impl<'data> ZipFile<'data> {
         let Some((entry, record)) = self.zip.record()? else { return Ok(None) };
         let entries = &self.zip.directory.entries;
         let file = |change: &Change<'_>| {
-            let entry = entries.get(change.entry).expect("an index of the directory");
             let Properties { size, sha256, .. } = change.properties;
-            (decode_name(entry.name).into_owned(), RecordedFile { sha256, size })
+            Ok((decode_name(entries.get(change.entry)?.name).into_owned(), RecordedFile { sha256, size }))
         };
-        let new = with_files(record.text(), &changes.iter().map(file).collect());
+        let files = changes.iter().map(file).collect::<Result<_, Malformed>>()?;
+        let new = with_files(record.text(), &files);
         if new == record.text() {
             return Ok(None);
         }
-        let of_record = entries.get(entry).expect("a found entry");
+        let of_record = entries.get(entry)?;
         self.check_writable(&of_record)?;
         let mut stored = Vec::new();
         let method = of_record.fields.method;
@@ -184,7 +188,7 @@ impl<'data> ZipFile<'data> {
 
     /// Adds the patch of a member's local header and data.
     fn local_patches<'a>(&self, change: &Change<'a>, patches: &mut Vec<Patch<'a>>) -> Result<(), Malformed> {
-        let entry = self.zip.directory.entries.get(change.entry).expect("an index of the directory");
+        let entry = self.zip.directory.entries.get(change.entry)?;
         let local = entry.local_member(self.archive)?;
         let start = local.header.range_in(self.archive).start;
         let mut header = local.header.data().to_vec();
@@ -203,12 +207,13 @@ impl<'data> ZipFile<'data> {
         archive.charge("zip directory", Resource::Memory, rest.size())?;
         let mut bytes = rest.data().to_vec();
         for change in changes {
-            let entry = self.zip.directory.entries.get(change.entry).expect("an index of the directory");
+            let entry = self.zip.directory.entries.get(change.entry)?;
             self.set_fields(&mut bytes, start, &entry.fields, change)?;
         }
         let layout = PatchLayout::of(patches);
         let mut changed = changes.iter().map(|change| change.entry).peekable();
         for (index, entry) in self.zip.directory.entries.iter().enumerate() {
+            let entry = entry?;
             let overlaps = || Cause::Described("member overlaps a changed one".to_owned());
             let new = if changed.next_if_eq(&index).is_some() {
                 Some(layout.new_offset(entry.local.value))

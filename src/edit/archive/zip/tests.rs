@@ -7,6 +7,7 @@ use ::zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use super::*;
 use crate::base::archive::{MemberContent, members};
+use crate::base::bytes::{Budget, Limits};
 
 /// Bytes of the members of [`wheel`].
 const LIBRARY: &[u8] = b"a library, a library, a library, a library";
@@ -69,7 +70,10 @@ fn entries(bytes: &[u8]) -> Vec<(String, Vec<u8>, Vec<u8>)> {
 }
 
 fn rewrite(bytes: &[u8], changed: &[(usize, &[u8])]) -> Result<Vec<u8>> {
-    let view = View::new(bytes);
+    rewrite_view(View::new(bytes), changed)
+}
+
+fn rewrite_view(view: View<'_>, changed: &[(usize, &[u8])]) -> Result<Vec<u8>> {
     let file = ZipFile::read(view)?;
     let mut packing = Packing::in_directory(std::env::temp_dir());
     for (index, new) in changed {
@@ -217,4 +221,25 @@ fn truncated_and_damaged_files_do_not_panic() {
             }
         }
     }
+}
+
+#[test]
+fn a_budget_that_refuses_an_entry_is_an_error() {
+    let [bytes, ..] = &wheels()[..] else { panic!("no wheel") };
+    let changed = [(0, &b"new bytes"[..]), (1, b"other new bytes")];
+    let expected = rewrite(bytes, &changed).unwrap();
+    let mut refused = 0;
+    for work in 0.. {
+        let budget = Budget::new(Limits::default(), 0);
+        budget.charge(Resource::Work, budget.limit(Resource::Work) - work).unwrap();
+        match rewrite_view(View::with_budget(bytes, &budget), &changed) {
+            Ok(new) => {
+                assert!(new == expected);
+                break;
+            }
+            Err(error) => assert!(error.to_string().contains("exceeds the limit"), "{work} steps: {error}"),
+        }
+        refused += 1;
+    }
+    assert!(refused > 100, "{refused}");
 }

@@ -5,6 +5,7 @@
 #           object that has sm_90a alone, -arch sm_90 prints the code.
 # Matters:  A release script that asks cuobjdump -arch for sm_90 passes for a library that runs on no GPU after H100, and one
 #           that compares code by architecture compares the wrong functions.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \

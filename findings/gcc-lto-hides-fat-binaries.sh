@@ -6,6 +6,7 @@
 #           fatbinData, and neither does nvcc link one. -Xfatbin --no-asm lets them link.
 # Matters:  Build systems and distributions add -flto to every compiler. Checks of objects find no device code, and the link
 #           stops with an error of the assembler.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \

@@ -6,6 +6,7 @@
 #           a GPU after sm_86: sm_89, sm_90 and later are no features of a target.
 # Matters:  The target of PTX says nothing about the age of a build. A check that asks for sm_90 cannot be met, and the code
 #           uses no instruction that is newer than Fermi.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels halide==21.0.0 numpy==2.4.6 nvidia-cuda-nvcc==13.5.37

@@ -4,6 +4,7 @@
 # Seen:     The Metal library and both dynamic libraries require macOS 26.2. The wheels for macOS 14 and 15 require what
 #           their tags say. No tag can say 26.2: installers accept only tags with 0 as the second number since macOS 11.
 # Matters:  On macOS 26.0 and 26.1, pip prefers a wheel whose kernels do not load, although the wheel for macOS 15 would run.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels packaging==26.4

@@ -4,6 +4,7 @@
 # Seen:     Of a whole program, "speed" and "balance" compress the PTX alone; the cubin stays as it is. "size" compresses the
 #           cubin, too. With -Xfatbin -compress-all, all three compress it, and "speed" is LZ4 instead of Zstandard.
 # Matters:  Cubins are most of a library. Asking for "balance" saves nothing, and readers that know Zstandard alone meet LZ4.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37

@@ -6,6 +6,7 @@
 #           the inputs of the device link keeps every kernel, and so does -Xnvlink --ignore-host-info.
 # Matters:  Build systems pass only the objects of .cu files to the device link. Kernels that C++ code launches, or that
 #           another library looks up by name, are missing when the program runs.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \

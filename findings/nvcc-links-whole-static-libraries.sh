@@ -4,6 +4,7 @@
 # Seen:     nvlink links the device code of every member. The table that it writes refers to every member, so that the host
 #           linker loads them all. The same library without relocatable device code contributes one member.
 # Matters:  With -rdc=true, a program carries every kernel of a static library, of which it uses one.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \

@@ -7,6 +7,7 @@
 #           handle of the first is registered with no code, and the device code of the second not at all. -Bsymbolic mends
 #           it.
 # Matters:  Two wheels or plugins that contain one static CUDA library work alone and fail together.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37

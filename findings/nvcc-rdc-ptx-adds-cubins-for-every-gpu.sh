@@ -5,6 +5,7 @@
 #           each with dozens of kernels, and PTX for sm_121. cuobjdump lists none of it without -all, not even the PTX of the
 #           program. With -cudadevrt none, the program is half the size. For -arch=sm_80, nvlink leaves the runtime out.
 # Matters:  A list of the architectures in the program names GPUs, such as sm_75, on which none of its kernels run.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \

@@ -5,6 +5,7 @@
 #           in one container, without a warning, in the order of the options. Their code differs, and nvlink takes the first.
 # Matters:  Lists of architectures from several sources double the device code of a GPU, and the order of the options decides
 #           which of two different kernels runs.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \

@@ -5,6 +5,7 @@
 #           under the macro of sm_90a. Only an older GPU is refused, and an instruction that the GPU lacks.
 # Matters:  Code that was compiled for one GPU can run on another without a word. The architecture of LTO-IR is a minimum and
 #           no promise.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvrtc==13.5.37 nvidia-nvjitlink==13.5.37 nvidia-cuda-cuobjdump==13.5.37 \

@@ -5,6 +5,7 @@
 #           It registers the modules of both. cuobjdump lists both. Objects without relocatable device code are not affected.
 # Matters:  Builds that prelink objects lose the kernels of all files but one, and the order of the files decides which. The
 #           program starts, and launches of the others fail.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \

@@ -6,6 +6,7 @@
 #           both link, and each kernel keeps its options. The options are text next to the LTO-IR in the fat binary.
 # Matters:  A library of LTO objects decides on the registers of its user's kernels, and cannot be linked by users with other
 #           options.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \

@@ -6,6 +6,7 @@
 #           stored device code, and none for sm_89 or sm_90.
 # Matters:  The code cannot run on any machine that can load the library. A list of architectures names Thor and Jetson for a
 #           wheel that cannot be installed on them.
+# shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels nvidia-nvjpeg==13.2.3.58 ctranslate2==4.8.5 nvidia-cuda-cuobjdump==13.5.37

@@ -12,6 +12,7 @@ use crate::harness::directives::fixture;
 use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
+use crate::harness::wine::wine;
 use crate::real_files::path_of;
 use crate::runtimes::{HOST, directories_of, hip_library, openmp_library};
 
@@ -44,6 +45,7 @@ pub fn trials() -> Vec<Trial> {
             trial("prune/dali".to_owned(), ptx_is_the_only_way),
             trial("prune/cublas".to_owned(), lower_minor_versions_are_kept),
             trial("prune/loads".to_owned(), libraries_load),
+            trial("prune/openmp-windows".to_owned(), windows_registers_the_rest),
         ])
         .collect()
 }
@@ -267,6 +269,40 @@ fn openmp_runs(directory: &Path, release: &'static str) -> Result<()> {
         let listed = Step::new(directory, Tool::Objdump.path()?).args(["--offloading", "pruned"]).run()?;
         let count = listed.stdout.matches("OFFLOADING IMAGE").count();
         ensure!(count == 1, "{}", listed.error("expected one image"));
+    }
+    Ok(())
+}
+
+/// A stand-in for libomptarget that prints the first bytes and the size of each image.
+const REGISTER: &str = r#"
+#include <stdio.h>
+struct image { unsigned char *start, *end; void *entries[2]; };
+struct descriptor { int count; struct image *images; void *entries[2]; };
+void __tgt_register_lib(struct descriptor *it) {
+    for (int i = 0; i < it->count; i++)
+        printf("%02x%c%c%c %d\n", it->images[i].start[0], it->images[i].start[1], it->images[i].start[2],
+               it->images[i].start[3], (int)(it->images[i].end - it->images[i].start));
+}
+void __tgt_unregister_lib(struct descriptor *it) {}
+int main(void) { return 0; }
+"#;
+
+/// A program for Windows registers the images that are left, at a fixed address or not.
+fn windows_registers_the_rest(directory: &Path) -> Result<()> {
+    std::fs::write(directory.join("register.c"), REGISTER)?;
+    let [gfx90a, sm_90] = ["answer-gfx90a.hsaco", "answer-sm_90.cubin"].map(fixture);
+    let wrap =
+        fatbin(directory).args(["wrap", "--kind", "openmp", "--host", "x86_64-w64-windows-gnu", "-o", "wrapper.obj"]);
+    wrap.args([gfx90a?, sm_90?]).run()?;
+    for form in [&["-Wl,--dynamicbase"][..], &["-Wl,--disable-dynamicbase,--disable-reloc-section"]] {
+        let link = Step::new(directory, Tool::MingwCc.path()?).args(form);
+        link.args(["-o", "program.exe", "register.c", "wrapper.obj"]).run()?;
+        for (drop, expected) in [("gfx90a", "7fELF 3312"), ("sm_90", "7fELF 3456")] {
+            fatbin(directory).args(["prune", "--drop", drop, "-o", "pruned.exe", "program.exe"]).run()?;
+            let output = wine(directory, &directory.join("pruned.exe"), &[])?;
+            let registered = String::from_utf8_lossy(&output.stdout);
+            ensure!(registered.trim_end() == expected, "{form:?} {drop}: {registered}");
+        }
     }
     Ok(())
 }

@@ -133,11 +133,13 @@ pub fn quotes(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// mold 1 reads a quote inside a word as a character, and no file in a file.
+/// mold 1 reads a quote inside a word and a backslash at the end as characters, and no file in a file. It ends at an
+/// empty name.
 fn is_read_otherwise_by_mold_1(text: &[u8]) -> bool {
     let has_inner_quote = text.windows(2).any(|pair| pair[0].is_ascii_alphanumeric() && b"\"'".contains(&pair[1]));
     let has_file = [&b"@inner"[..], b"@below"].iter().any(|file| text.windows(6).any(|part| part == *file));
-    has_inner_quote || has_file || text.contains(&0)
+    let begins_empty = text.starts_with(b"\"\"") || text.starts_with(b"''");
+    has_inner_quote || has_file || begins_empty || text.ends_with(b"\\") || text.contains(&0)
 }
 
 /// Names in messages about missing files. Empty ones are left out, because not every program mentions them.

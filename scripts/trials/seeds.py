@@ -1,7 +1,9 @@
 """Valid inputs of every format: written by fatbin from the fixtures, or, where it writes no such format, by layout.py."""
 
+import base64
 import bz2
 import gzip
+import hashlib
 import lzma
 import subprocess
 import zipfile
@@ -118,6 +120,15 @@ def hosts(shop, bundled):
     shop.add("pe.exe", layout.pe(bundled))
 
 
+def record(members):
+    """The record of a wheel with these members."""
+    rows = ""
+    for name, data in members:
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        rows += f"{name},sha256={digest},{len(data)}\n"
+    return (rows + "m-1.dist-info/RECORD,,\n").encode()
+
+
 def archives(shop, bundled):
     member = [("member.o", bundled)]
     shop.add("archive.a", layout.ar([(b"member.o", bundled)]))
@@ -134,6 +145,7 @@ def archives(shop, bundled):
     shop.add("package.rpm", layout.rpm_file(lzma.compress(stored)))
     shop.add("archive-in-zip.zip", layout.zip_file([("archive.tar", packed)], zipfile.ZIP_DEFLATED))
     shop.add("lzma.zip", layout.zip_file(member, zipfile.ZIP_LZMA))
+    shop.add("m-1-py3-none-any.whl", layout.zip_file([*member, ("m-1.dist-info/RECORD", record(member))]))
     shop.add("package.deb", layout.ar([(b"debian-binary", b"2.0\n"), (b"data.tar.xz", lzma.compress(packed))]))
     corpus = shop.fixtures.parent / "fuzz/corpus"
     for path in [*(corpus / name for name in CORPUS), *sorted((corpus / "archive").iterdir())]:

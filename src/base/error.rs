@@ -311,12 +311,6 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A directory where another process gives several outputs their names.
-    #[error("{}: another process writes files here; run the command again when it has ended", path.display())]
-    Busy {
-        /// The directory.
-        path: PathBuf,
-    },
     /// A symbolic link below a directory with files that an input names.
     #[error("{}: is a symbolic link, which names from an input do not follow; replace it with its target", path.display())]
     SymbolicLink {
@@ -386,7 +380,7 @@ impl Coded for Error {
             Error::SameFile { .. } => Code::InputIsOutput.into(),
             Error::SameOutput { .. } => Code::SameOutput.into(),
             Error::ReplacesBinary { .. } => Code::BinaryFile.with(Remedy::ReplaceBinaries),
-            Error::ReadOnly { .. } | Error::Busy { .. } => Code::SystemCall.into(),
+            Error::ReadOnly { .. } => Code::SystemCall.into(),
             Error::SymbolicLink { .. } => Code::SymbolicLink.into(),
             Error::Address { .. } => Code::FileAddress.into(),
             Error::UnreadableMember { .. } => Code::UnreadableMember.into(),
@@ -408,7 +402,6 @@ impl Error {
             | Error::SameOutput { path }
             | Error::ReplacesBinary { path }
             | Error::ReadOnly { path }
-            | Error::Busy { path }
             | Error::SymbolicLink { path }
             | Error::Changed { path }
             | Error::UnreadableMember { path, .. }

@@ -21,6 +21,8 @@ mod error;
 mod file;
 mod hash;
 mod image_tables;
+#[cfg(test)]
+mod image_tables_tests;
 mod keep;
 mod loss;
 mod offload_sections;

@@ -1,5 +1,6 @@
 //! Zip files in which two readers find different files, and wheels that contradict their `RECORD`.
 
+use crate::check::wheel;
 use crate::zip_files::{Entry, RECORD, crc32, entry, row, rows, wheel_of, zip_of, zip_parts, zip_with_directory};
 use crate::{Run, Sandbox};
 
@@ -120,7 +121,7 @@ fn zips(sandbox: &Sandbox) -> Vec<Case> {
     let [library, text] = files(sandbox);
     let with = |changed: Entry| zip_of(&[text.clone(), changed]);
     let hidden = Entry { is_listed: false, ..library.clone() };
-    let listed = zip_of(&[text.clone()]);
+    let listed = zip_of(std::slice::from_ref(&text));
     let other = entry("demo/a.so", "other");
     let [members, directory, end] = zip_parts(&[text.clone(), library.clone()]);
     let one_of_two = {
@@ -173,7 +174,7 @@ fn zips(sandbox: &Sandbox) -> Vec<Case> {
             zip_of(&[text.clone(), hidden.clone(), hidden]),
             "demo/a.so and 1 more are not in the central directory",
         ),
-        ("joined.zip", [zip_of(&[library.clone()]), listed].concat(), missing),
+        ("joined.zip", [zip_of(std::slice::from_ref(&library)), listed].concat(), missing),
         (
             "names.zip",
             with(Entry { local_name: "demo/x.so".into(), ..library.clone() }),
@@ -301,7 +302,7 @@ fn ordinary(sandbox: &Sandbox) -> Vec<(&'static str, Vec<u8>, Option<bool>)> {
         ("directory.whl", wheel_of(&with_directory, &[&(good.clone() + "demo/,,\n")]), Some(true)),
         ("no-record.whl", zip_of(&files), Some(true)),
         ("installed.zip", zip_of(&[&files[..], &installed("one"), &installed("two")].concat()), Some(false)),
-        ("program.pyz", [b"#!/usr/bin/env python3\n", &zip_of(&files)[..]].concat(), Some(false)),
+        ("program.pyz", [b"#!", &b"/usr/bin/env python3\n"[..], &zip_of(&files)].concat(), Some(false)),
         ("aligned.zip", after("c", &[0; 3]), Some(true)),
         ("signed.apk", after("c", b"\x20\0\0\0\0\0\0\0some PK\x03\x04 bytes\0\0\0\0\0APK Sig Block 42"), None),
         ("between.zip", after("c", b"some PK\x03\x04 bytes"), Some(true)),
@@ -335,4 +336,19 @@ fn zip_files_that_all_readers_understand_alike_are_no_contradictions() {
             is_accepted(&sandbox, &pruned);
         }
     }
+}
+
+/// Members are opened in parallel.
+#[test]
+fn contradictions_come_in_one_order_with_any_number_of_threads() {
+    let sandbox = Sandbox::new();
+    let names = (0..40).map(|number| format!("demo/{number}.py"));
+    let record: String = names.clone().map(|name| format!("{name},sha256=x,1\n")).collect();
+    let files = names.map(|name| (name, vec![b'x'])).chain([(RECORD.to_owned(), record.into_bytes())]);
+    let files: Vec<(String, Vec<u8>)> = files.collect();
+    let files: Vec<(&str, Vec<u8>)> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())).collect();
+    sandbox.file("a.whl", wheel(&files));
+    let [one, four] = [1, 4].map(|threads| sandbox.fatbin(&format!("verify -v --threads {threads} a.whl")));
+    assert_eq!((one.status, one.err.lines().count()), (2, 40), "{}", one.err);
+    assert_eq!(one, four);
 }

@@ -111,7 +111,7 @@ pub fn bundles() -> Sandbox {
     sandbox
 }
 
-fn make_fifo(sandbox: &Sandbox, name: &str) {
+pub fn make_fifo(sandbox: &Sandbox, name: &str) {
     assert!(sandbox.command("mkfifo").arg(name).status().unwrap().success());
 }
 

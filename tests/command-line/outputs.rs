@@ -1,8 +1,13 @@
 //! Outputs in places that exist already: files with a mode, links, inputs, open files.
 
+use std::fs::File;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::process::Stdio;
+use std::time::Duration;
 
-use crate::faults::{HOST, ONE, bundles};
+use fatbin::internals::format::bundle;
+
+use crate::faults::{HOST, ONE, bundles, make_fifo};
 use crate::{Sandbox, fixture};
 
 #[test]
@@ -83,16 +88,28 @@ fn an_open_file_is_written_where_it_is() {
 
 #[test]
 fn a_killed_run_is_found_and_undone() {
-    let sandbox = bundles();
+    const OTHER: &str = "hip-amdgcn-amd-amdhsa--gfx90a";
+    const PIPE: &str = "hip-amdgcn-amd-amdhsa--gfx942";
+    let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("out")).unwrap();
-    let [one, other] = ["out/one", "out/other"].map(|name| sandbox.path(name));
-    std::fs::write(&one, "new").unwrap();
-    std::fs::write(sandbox.path("out/.fatbin-old"), "old").unwrap();
-    std::fs::write(&other, "new").unwrap();
-    // A run that was killed between the names of its two outputs. The first existed.
-    let identity = |path| std::fs::metadata(path).map(|it| format!("({}, {})", it.dev(), it.ino())).unwrap();
-    let files = format!("one\0.fatbin-old\0{}\0other\0\0{}\0", identity(&one), identity(&other));
-    sandbox.file("out/.fatbin-undo", format!("fatbin.undo/1\n{files}"));
+    sandbox.file("out/one", "old");
+    // More than a pipe holds.
+    let large = vec![7; 1 << 20];
+    let entries: [(&str, &[u8]); 3] = [(ONE, b"new"), (OTHER, b"new"), (PIPE, &large)];
+    sandbox.file("b", bundle::write(&entries, 1).unwrap().to_vec());
+    make_fifo(&sandbox, "fifo");
+    let line = format!("unbundle --target {ONE}=out/one --target {OTHER}=out/other --target {PIPE}=fifo b");
+    let mut fatbin = sandbox.command(env!("CARGO_BIN_EXE_fatbin"));
+    let mut child = fatbin.args(line.split_whitespace()).stderr(Stdio::null()).spawn().unwrap();
+    // The files have their names, and the pipe waits for its reader.
+    let _reader = File::open(sandbox.path("fifo")).unwrap();
+    while !sandbox.path("out/other").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(sandbox.read("out/one"), b"new");
+
     let run = sandbox.fatbin(&format!("unbundle --target {ONE}=out/new b"));
     let warning =
         "fatbin: warning: out: a killed run was replacing several files here; restore them with 'fatbin recover out'\n";

@@ -186,3 +186,20 @@ fn the_proof_names_every_image_and_both_files() {
     assert_eq!(fates, ["kept", "dropped"]);
     assert_eq!(file["images"][0]["new_number"], 0);
 }
+
+/// The linker completes the tables of an object, so an image that a relocation leads to stays, and so do its bytes.
+#[test]
+fn images_that_an_object_registers_stay_with_the_reason() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-sm_90.cubin", "cubin");
+    for host in ["x86_64-linux-gnu", "x86_64-pc-windows-msvc", "arm64-apple-macosx"] {
+        sandbox.fatbin(&format!("wrap --kind openmp --host {host} -o host.o amd cubin")).ok();
+        let run = sandbox.fatbin("prune --drop gfx90a -o out host.o");
+        let expected = "host.o: image 0 is not dropped: the relocation at 0x";
+        assert!(run.status == 0 && run.err.contains(expected), "{host}: {}", run.err);
+        assert!(run.err.contains("only the tables of linked files are changed"), "{}", run.err);
+        assert!(!run.err.contains("loses"), "{}", run.err);
+        assert!(sandbox.read("out") == sandbox.read("host.o"), "{host}");
+        std::fs::remove_file(sandbox.path("out")).unwrap();
+    }
+}

@@ -149,9 +149,9 @@ fn changed(sandbox: &Sandbox, command: &str, file: &str, bytes: &[u8]) -> String
     assert_eq!(run.status, 0, "{command} {file}: {}", run.err);
     let out = sandbox.path("out");
     if out.is_dir() {
-        std::fs::remove_dir_all(out).unwrap()
+        std::fs::remove_dir_all(out).unwrap();
     } else {
-        std::fs::remove_file(out).unwrap()
+        std::fs::remove_file(out).unwrap();
     }
     run.err
 }

@@ -96,7 +96,7 @@ fn members_of_wheels_and_libraries_are_stripped() {
     let wheel_with = |hash: &str, name: &str| {
         let mut wheel = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
         let cubin = sandbox.read("cubin");
-        let record = format!("p/kernel.cubin,sha256={hash},{}\np-1.dist-info/RECORD,,\n", cubin.len());
+        let record = format!("p/kernel.cubin,sha256={hash},{}\np-1.dist-info/RECORD,,\n{name},,\n", cubin.len());
         for (name, bytes) in [("p/kernel.cubin", &*cubin), ("p-1.dist-info/RECORD", record.as_bytes()), (name, b"")] {
             wheel.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
             wheel.write_all(bytes).unwrap();
@@ -131,9 +131,12 @@ fn members_of_wheels_and_libraries_are_stripped() {
     let mut wheel = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     let record = record + "p/other.py,sha256=x,3\n";
     let cubin = sandbox.read("cubin");
-    for (name, bytes) in
-        [("p/other.py", &b"abc"[..]), ("p/kernel.cubin", &cubin), ("p-1.dist-info/RECORD", record.as_bytes())]
-    {
+    for (name, bytes) in [
+        ("p/other.py", &b"abc"[..]),
+        ("p/kernel.cubin", &cubin),
+        ("p/text", b""),
+        ("p-1.dist-info/RECORD", record.as_bytes()),
+    ] {
         wheel.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
         wheel.write_all(bytes).unwrap();
     }

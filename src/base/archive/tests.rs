@@ -92,7 +92,7 @@ fn members_before_a_cut_are_read_and_every_cut_is_a_defect() {
     let read = |bytes: &[u8]| {
         let format = ArchiveFormat::of(View::new(bytes)).expect("an archive");
         let Members { members, defect } = format.members(View::new(bytes));
-        (members.len(), defect.or(format.check_end(View::new(bytes)).err()))
+        (members.len(), defect.or(format.check_whole(View::new(bytes)).err()))
     };
     // The magic alone is an archive without members. Nothing refers to the second block of zeros at the end of a tar
     // file.
@@ -114,12 +114,12 @@ fn a_long_name_without_member_is_a_defect_of_the_end() {
         let headers = [("//".to_owned(), names.len()), ("/0".to_owned(), 4), (format!("/{second}"), 4)];
         let [table, one, two] = headers.map(|(name, size)| ar_header(&name, size).into_bytes());
         let ar = [b"!<arch>\n", &table[..], names.as_bytes(), &one, b"four", &two, b"five"].concat();
-        let check_end =
-            |bytes: &[u8]| ArchiveFormat::of(View::new(bytes)).expect("an archive").check_end(View::new(bytes));
-        assert_eq!(check_end(&ar), Ok(()));
+        let check_whole =
+            |bytes: &[u8]| ArchiveFormat::of(View::new(bytes)).expect("an archive").check_whole(View::new(bytes));
+        assert_eq!(check_whole(&ar), Ok(()));
         let at = 68 + second;
         let size = ar.len() - 64;
-        let error = check_end(&ar[..size]).unwrap_err().to_string();
+        let error = check_whole(&ar[..size]).unwrap_err().to_string();
         let cause = format!("offset {size} with size 60 is out of bounds ({size} bytes available)");
         assert_eq!(error, format!("archive long name at {at:#x}: {cause}"));
     }
@@ -130,7 +130,7 @@ fn a_long_name_without_member_is_a_defect_of_the_end() {
             ar.extend(ar_header(name, size).bytes());
             ar.extend(&b"ab/\n"[..size]);
         }
-        ArchiveFormat::of(View::new(&ar)).expect("an archive").check_end(View::new(&ar)).unwrap();
+        ArchiveFormat::of(View::new(&ar)).expect("an archive").check_whole(View::new(&ar)).unwrap();
     }
 }
 
@@ -159,9 +159,12 @@ fn lzma_in_zip_files_is_read_and_damage_is_an_error() {
     let zip = |method: u8, data: &[u8], size: u8| {
         let mut bytes = zip_of(&[("a", data, ::zip::CompressionMethod::Stored)]);
         let directory = bytes.windows(4).position(|word| word == b"PK\x01\x02").unwrap();
-        bytes[directory + 10] = method;
-        bytes[directory + 16..directory + 20].copy_from_slice(&0x48b1fc81_u32.to_le_bytes());
-        bytes[directory + 24] = size;
+        // The directory entry has a version before the fields of the local header.
+        for header in [0, directory + 2] {
+            bytes[header + 8] = method;
+            bytes[header + 14..header + 18].copy_from_slice(&0x48b1fc81_u32.to_le_bytes());
+            bytes[header + 22] = size;
+        }
         bytes
     };
     let unpack = |bytes: &[u8]| {

@@ -53,7 +53,7 @@ fn only_ad_hoc_signatures_with_known_hashes_are_renewed() {
     }
     let resized = Change { keeps_offsets: false, ..change() };
     assert!(code_signature::is_broken(View::new(&macho(&[ad_hoc()])), &resized));
-    let untouched = Change { spans: vec![4096..4097], keeps_offsets: false };
+    let untouched = Change { spans: Vec::from([Range { start: 4096, end: 4097 }]), keeps_offsets: false };
     assert!(!code_signature::is_broken(View::new(&macho(&[(0, directory(0, 2))])), &untouched));
 }
 
@@ -85,7 +85,7 @@ fn hashes_are_charged() {
     let [signature] = &code_signature::signatures(View::with_budget(&file, &budget))[..] else { panic!() };
     assert!(signature.defect().unwrap().is_some());
     // A byte more than the file has.
-    let limit = file.windows(4).position(|bytes| bytes == 48_u32.to_be_bytes()).unwrap();
+    let limit = file.windows(4).rposition(|bytes| bytes == 48_u32.to_be_bytes()).unwrap();
     let size = file.len() as u32;
     for (value, is_read) in [(size, true), (size + 1, false)] {
         file[limit..limit + 4].copy_from_slice(&value.to_be_bytes());

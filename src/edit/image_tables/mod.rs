@@ -13,9 +13,6 @@ mod macho;
 mod objects;
 mod pe;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 

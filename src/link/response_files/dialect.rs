@@ -133,7 +133,7 @@ pub static LLVM_WINDOWS: Dialect = Dialect {
     ..GNU_RULES
 };
 
-/// mold. Releases before 2 read a quote inside a word as a character.
+/// mold. Releases before 2 read a quote inside a word and a backslash at the end as characters.
 pub static MOLD: Dialect = Dialect {
     spaces: b" \t\n\x0b\x0c\r\0",
     open_end: OpenEnd::Refused,

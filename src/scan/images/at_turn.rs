@@ -97,7 +97,7 @@ impl DetachedBytes {
 
 impl ImageBytes<'_> {
     /// Returns the bytes without the reader. `source` is all bytes of the source.
-    pub fn detached(self, source: View<'_>) -> DetachedBytes {
+    pub(crate) fn detached(self, source: View<'_>) -> DetachedBytes {
         match self.0 {
             Place::Input(view) => DetachedBytes::Source(view.range_in(source)),
             Place::Stream(bytes, range, _) => DetachedBytes::Stream(bytes, range),

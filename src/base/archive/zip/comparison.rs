@@ -120,3 +120,50 @@ pub fn url_safe_base64(bytes: &[u8]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodes_every_length() {
+        let encoded = ["", "_w", "__8", "____", "-_8", "Zm9vYmFy"];
+        for (bytes, encoded) in
+            [&b""[..], b"\xff", b"\xff\xff", b"\xff\xff\xff", b"\xfb\xff", b"foobar"].iter().zip(encoded)
+        {
+            assert_eq!(url_safe_base64(bytes), encoded);
+        }
+    }
+
+    /// Hashes of "abc" (FIPS 180-2), in base64.
+    #[test]
+    fn a_member_that_differs_from_its_row_contradicts_it() {
+        let good = "sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0";
+        let compare = |hash: &str, size: &str| {
+            let mut comparison = RowComparison::new("a".into(), 7, hash.as_bytes(), size.as_bytes());
+            comparison.add(b"a");
+            comparison.add(b"bc");
+            comparison.finish().map(|error| error.to_string())
+        };
+        for (hash, size) in [
+            (good, "3"),
+            (&format!("{good}="), ""),
+            ("sha384=ywB1P0WjXou1oD1pmsZQBycsMqsO3tFjGotgWkP_W-2AhgcroefMI1i67KE0yCWn", "3"),
+            ("sha512=3a81oZNherrMQXNJriBBMRLm-k6JqX6iCp7u5ktV05ohkpkqJ0_BqDa6PCOj_uu9RU1EI2Q86A4qmslPpUyknw", "3"),
+            ("", "3"),
+            ("", ""),
+            ("md5=0", ""),
+        ] {
+            assert_eq!(compare(hash, size), None, "{hash}");
+        }
+        let stated =
+            |algorithm: &str| format!("wheel at 0x7: a differs from RECORD, which states {algorithm}=x; the file has");
+        for algorithm in ["sha256", "sha384", "sha512"] {
+            let found = compare(&format!("{algorithm}=x"), "3").unwrap();
+            assert!(found.starts_with(&stated(algorithm)), "{found}");
+        }
+        for hash in [good, ""] {
+            assert_eq!(compare(hash, "4").unwrap(), "wheel at 0x7: a has 3 bytes, and 4 in RECORD");
+        }
+    }
+}

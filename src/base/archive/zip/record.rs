@@ -65,7 +65,9 @@ pub fn rows(record: &[u8]) -> impl Iterator<Item = Row<'_>> {
 
 impl<'a> Row<'a> {
     fn of(row: &'a [u8]) -> Self {
-        let (path, columns) = row.split_at_checked(size_until(row, b',')).unwrap_or((row, &[]));
+        // A row without columns ends with its line break.
+        let size = size_until(row, b',').min(row.trim_ascii_end().len());
+        let (path, columns) = row.split_at_checked(size).unwrap_or((row, &[]));
         Row { path, columns }
     }
 
@@ -216,4 +218,59 @@ fn size_until(text: &[u8], separator: u8) -> usize {
         byte == separator && !is_quoted
     };
     text.iter().position(is_end).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(text: &str) -> Record {
+        Record::new(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn rows_have_their_bytes() {
+        let text = "a,sha256=x,1\r\n\"a,\"\"b\"\"\n\",,\nc";
+        let found: Vec<Row<'_>> = rows(text.as_bytes()).collect();
+        assert_eq!(
+            found.iter().map(|row| [row.path, row.columns].concat()).collect::<Vec<_>>().concat(),
+            text.as_bytes()
+        );
+        assert_eq!(found.iter().map(Row::file).collect::<Vec<_>>(), [&b"a"[..], b"a,\"b\"\n", b"c"]);
+        assert_eq!(found.first().unwrap().hash_and_size(), (&b"sha256=x"[..], &b"1"[..]));
+        // An open quote.
+        assert_eq!(rows(b"\"a,b\nc").count(), 1);
+    }
+
+    #[test]
+    fn members_without_a_row_that_can_be_compared_have_a_problem() {
+        let rows = record("a,sha256=x,1\n\"p/a,b\",,\nc,md5=0,\n");
+        let problem = |name: &str| rows.problem_of_member(name.as_bytes()).unwrap_or_default();
+        let good = ["a", "p/a,b", "p-1.dist-info/RECORD", "p-1.dist-info/RECORD.jws", "p-1.dist-info/RECORD.p7s"];
+        assert_eq!(good.map(problem), [""; 5]);
+        for missing in ["b", "./a", "p-1.dist-info/METADATA", "p/p-1.dist-info/RECORD", "RECORD"] {
+            assert_eq!(problem(missing), "has no row in RECORD", "{missing}");
+        }
+        assert_eq!(problem("c"), "has a hash of an unknown algorithm in RECORD: \"md5=0\"");
+        let marked = record("\u{feff}a,,\n");
+        assert_eq!(marked.problem_of_member(b"a").as_deref(), Some("RECORD begins with a byte order mark"));
+    }
+
+    #[test]
+    fn several_rows_and_rows_without_a_member_are_found() {
+        let rows = record("b,,\na,,\nd/,,\n\"a\",sha256=x,1\nc,,\na,,\n\n");
+        assert_eq!(rows.repeated(), [&b"a"[..]]);
+        let missing = |names: &[&'static str]| {
+            let missing = rows.without_member(names.iter().map(|name| Cow::Borrowed(*name)));
+            missing.iter().map(|file| String::from_utf8_lossy(file).into_owned()).collect::<Vec<String>>()
+        };
+        assert_eq!(missing(&["c", "a", "x"]), ["b"]);
+        assert_eq!(missing(&["c", "b", "b"]), ["a", "a", "a"]);
+    }
+
+    #[test]
+    fn only_the_record_at_the_top_is_the_record_of_a_wheel() {
+        let names = ["p-1.dist-info/RECORD", "RECORD", "a/p-1.dist-info/RECORD", "p-1.dist-info/x/RECORD"];
+        assert_eq!(names.map(|name| is_record(name.as_bytes())), [true, false, false, false]);
+    }
 }

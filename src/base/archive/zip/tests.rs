@@ -111,6 +111,80 @@ fn members_are_as_another_reader_finds_them() {
     }
 }
 
+fn contradictions(bytes: &[u8]) -> Result<Vec<String>, Malformed> {
+    let read = |_| {};
+    let reader = ZipReader::read(View::new(bytes), "a.whl", RecordUse::Bytes, &read)?;
+    Ok(reader.contradictions(&read)?.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn archives_of_every_form_have_no_contradictions() {
+    for (form, archive) in archives().iter().enumerate() {
+        let has_two_names = *archive == same_names(archives().last().unwrap());
+        assert_eq!(contradictions(archive).unwrap().is_empty(), !has_two_names, "form {form}");
+    }
+}
+
+#[test]
+fn damaged_archives_do_not_panic() {
+    for archive in archives() {
+        for at in 0..archive.len() {
+            let _ = contradictions(&archive[..at]);
+            for flip in [0xff, 0x01, 0x80] {
+                let mut damaged = archive.clone();
+                damaged[at] ^= flip;
+                let _ = contradictions(&damaged);
+            }
+        }
+    }
+}
+
+/// Every byte of a local header counts for some reader, but for the time, the version and unused flags.
+#[test]
+fn a_changed_local_header_is_a_contradiction() {
+    let archive = archives().pop().unwrap();
+    let start = archive.windows(4).position(|bytes| bytes == MAGIC).unwrap();
+    let second = 4 + archive[start + 4..].windows(4).position(|bytes| bytes == MAGIC).unwrap();
+    for place in [6, 8].into_iter().chain(14..33) {
+        let mut damaged = archive.clone();
+        damaged[second + place] ^= 1;
+        let is_readable = ours(&damaged).is_some();
+        assert!(!is_readable || !contradictions(&damaged).unwrap().is_empty(), "byte {place}");
+    }
+}
+
+#[test]
+fn many_contradictions_are_counted() {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for number in 0..1000 {
+        writer.start_file(format!("{number}"), SimpleFileOptions::default()).unwrap();
+    }
+    let mut archive = writer.finish().unwrap().into_inner();
+    let starts: Vec<usize> = (0..archive.len() - 4).filter(|&at| archive[at..].starts_with(MAGIC)).collect();
+    for at in &starts {
+        archive[at + 30] = b'x';
+    }
+    let found = contradictions(&archive).unwrap();
+    assert_eq!(
+        (found.len(), found.last().unwrap().as_str()),
+        (101, "zip file at 0x0: 900 more contradictions between its records")
+    );
+}
+
+#[test]
+fn a_member_of_another_size_than_stated_is_an_error() {
+    let archive = archives().pop().unwrap();
+    let entries = (0..archive.len() - 4).filter(|&at| archive[at..].starts_with(b"PK\x01\x02"));
+    // The first entry is a directory.
+    for entry in entries.skip(1) {
+        let mut damaged = archive.clone();
+        damaged[entry + 24] -= 1;
+        assert!(
+            ours(&archive).is_some() && (ours(&damaged).is_none() || !contradictions(&damaged).unwrap().is_empty())
+        );
+    }
+}
+
 #[test]
 fn names_that_are_not_utf_8_are_in_code_page_437() {
     assert_eq!(decode_name("é\u{2588}".as_bytes()), "é\u{2588}");

@@ -48,6 +48,7 @@ impl DirectoryLocks {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs::File;
+    use std::io;
     use std::path::Path;
     use std::time::{Duration, Instant};
 
@@ -68,7 +69,10 @@ mod linux {
         loop {
             match flock(directory, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::WOULDBLOCK) if start.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
-                Err(Errno::WOULDBLOCK) => return Err(Error::Busy { path: path.to_owned() }),
+                Err(Errno::WOULDBLOCK) => {
+                    let why = "another process writes files here; run the command again when it has ended";
+                    return Err(Error::io(path, "lock")(io::Error::new(io::ErrorKind::WouldBlock, why)));
+                }
                 Err(Errno::INTR) => {}
                 _ => return Ok(()),
             }

@@ -12,6 +12,7 @@ mod existing;
 mod extended_attributes;
 mod file_set;
 mod file_state;
+mod first_output;
 mod hold;
 #[cfg(target_os = "linux")]
 mod holes;

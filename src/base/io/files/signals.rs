@@ -4,29 +4,14 @@
 //! that another process truncates raises SIGBUS on the next access; that is an error like any other, with a line and
 //! exit status 2. The handlers use only calls that are safe in a handler (`man 7 signal-safety`).
 
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The program has installed handlers.
-static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
-
 /// Installs the handlers, for the program: a library must not. If the parent process has a signal ignored, as `nohup`
-/// does, it stays ignored.
+/// does, it stays ignored. Handlers of rare signals follow before the first output: most runs write none, and each
+/// handler costs a system call.
 pub fn install() {
-    IS_INSTALLED.store(true, Ordering::Relaxed);
     #[cfg(unix)]
-    unix::install();
-}
-
-/// Installs the handlers of further signals before the first output is written. Most runs write none, and each handler
-/// costs a system call.
-pub fn prepare_for_outputs() {
-    static PREPARED: Once = Once::new();
-    if IS_INSTALLED.load(Ordering::Relaxed) {
-        PREPARED.call_once(|| {
-            #[cfg(unix)]
-            unix::install_all();
-        });
+    {
+        unix::install();
+        super::first_output::set_action(unix::install_all);
     }
 }
 

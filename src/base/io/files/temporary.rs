@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, TempPath};
 
+use super::first_output;
 use super::registry::{Registration, Registry};
-use super::signals;
 
 /// First characters of hidden names.
 const PREFIX: &str = ".fatbin-";
@@ -47,7 +47,7 @@ pub struct HiddenName {
 impl Temporary {
     /// Creates a file with the permissions that the umask allows.
     pub fn create(directory: &Path) -> io::Result<Self> {
-        signals::prepare_for_outputs();
+        first_output::prepare();
         match unnamed(directory) {
             Some(file) => Ok(Temporary { file, directory: directory.to_owned(), name: None, has_own_mode: false }),
             None => Self::create_named(directory),

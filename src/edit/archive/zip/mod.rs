@@ -56,11 +56,9 @@ impl<'data> ZipFile<'data> {
             return Err(contradiction.into());
         }
         let members = zip.directory.entries.files(&|_| {})?;
-        let mut count = 0;
-        for entry in zip.directory.entries.iter() {
-            count += usize::from(!entry?.is_directory());
-        }
-        if count > members.len() {
+        let entries = zip.directory.entries.iter();
+        let is_file: Vec<bool> = entries.map(|entry| Ok(!entry?.is_directory())).collect::<Result<_, Malformed>>()?;
+        if is_file.iter().filter(|is_file| **is_file).count() > members.len() {
             // Equal members of one name would differ after an edit.
             let cause = Cause::Described("several members have one name".to_owned());
             return Err(archive.malformed("zip file", 0, cause).into());

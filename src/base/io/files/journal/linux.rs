@@ -7,13 +7,11 @@ use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::JournalEntry;
 use super::directory::{Directory, lock};
 use super::record::{self, Record, RecordedDirectory, RecordedFile};
 use super::state::{self, RecordedState};
-use super::{JournalEntry, Recovered};
-use crate::base::error::{Error, Result};
 use crate::base::io::files::destination::directory;
-use crate::base::io::files::directory_locks::DirectoryLocks;
 use crate::base::io::files::temporary::Temporary;
 
 /// Name of a record. If a directory has one already, the next one has a number.
@@ -160,12 +158,4 @@ pub fn open(directory: &Directory, name: &OsString) -> Opened {
         Ok(record) => Opened::InUse(record),
         Err(_) => Opened::Foreign("is not a record of outputs"),
     }
-}
-
-/// Restores the files of all records that runs of this user have left in a directory, also those in other directories
-/// of these runs.
-pub fn recover(path: &Path) -> Result<Vec<Recovered>> {
-    let directory = Directory::open(path).map_err(Error::io(path, "open"))?;
-    let _locks = DirectoryLocks::acquire([path])?;
-    super::recovery::recover(&directory).map_err(Error::io(path, "restore files in"))
 }

@@ -24,7 +24,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-pub use linux::{Journal, recover};
+pub use linux::Journal;
+#[cfg(not(target_os = "linux"))]
+pub use linux::recover;
+#[cfg(target_os = "linux")]
+pub use recovery::recover;
 
 /// Directories whose records were found, each once.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

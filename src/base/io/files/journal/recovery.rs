@@ -8,12 +8,15 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use super::Recovered;
 use super::directory::{Directory, lock};
 use super::linux::{Opened, is_record_name, open};
 use super::record::{Record, RecordedFile};
 use super::state::{self, RecordedState};
+use crate::base::error::{Error, Result};
+use crate::base::io::files::directory_locks::DirectoryLocks;
 use crate::base::io::files::temporary::BACKUP_PREFIX;
 
 /// The record of a run that was killed.
@@ -33,8 +36,16 @@ struct FoundRecords {
     recovered: Vec<Recovered>,
 }
 
-/// See [`super::linux::recover`].
-pub fn recover(directory: &Directory) -> io::Result<Vec<Recovered>> {
+/// Restores the files of all records that runs of this user have left in a directory, also those in other directories
+/// of these runs.
+pub fn recover(path: &Path) -> Result<Vec<Recovered>> {
+    let directory = Directory::open(path).map_err(Error::io(path, "open"))?;
+    let _locks = DirectoryLocks::acquire([path])?;
+    recover_in(&directory).map_err(Error::io(path, "restore files in"))
+}
+
+/// Like [`recover`], for the user of an open directory.
+pub fn recover_in(directory: &Directory) -> io::Result<Vec<Recovered>> {
     let mut found = find_records(directory)?;
     let left = std::mem::take(&mut found.left);
     for record in &left {

@@ -218,7 +218,7 @@ fn records_of_other_users_directories_and_programs_are_left_and_hide_nothing() {
     let mut as_other = Directory::open(directory.path()).unwrap();
     as_other.user += 1;
     let left = |name: &str, why| Recovered::Left { path: path(name), why };
-    assert_eq!(recovery::recover(&as_other).unwrap(), [left(NAME, "belongs to another user")]);
+    assert_eq!(recovery::recover_in(&as_other).unwrap(), [left(NAME, "belongs to another user")]);
     assert_eq!(contents(directory.path()), before);
 
     let copy = tempfile::tempdir().unwrap();

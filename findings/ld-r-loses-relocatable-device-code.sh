@@ -53,4 +53,4 @@ run_status code llvm 22 ld.lld -shared code.device -o code.so
 expect 'the status of linking two code objects in a row' 0 "$status"
 expect_no_line 'the output of lld' . code.out
 expect 'the kernels' first.kd "$(llvm 22 llvm-nm code.so | grep -oE '[a-z]+[.]kd' | paste -sd' ')"
-holds 'ld -r joins relocatable device code to a file that is refused, or of which only the first half is linked'
+holds 'ld -r joins relocatable device code to a file that is refused, or whose first half alone is linked'

@@ -94,6 +94,15 @@ merge_wheels() {
     done
 }
 
+# Puts nvcc of CUDA 13.5, and the programs of wheels that were fetched before, into the folder toolkit and the path.
+cuda_toolkit() {
+    fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37
+    mkdir toolkit
+    cp -r "$wheels"/*/nvidia/cu13/. toolkit
+    chmod +x toolkit/bin/* toolkit/nvvm/bin/*
+    PATH=$folder/toolkit/bin:$PATH
+}
+
 # The releases of LLVM in Debian 12.
 declare -Ar llvm_versions=(
     [14]=1:14.0.6-12 [15]=1:15.0.6-4+b1 [16]=1:16.0.6-15~deb12u1 [19]=1:19.1.7-3~deb12u1 [22]=1:22.1.8-1~deb12u1

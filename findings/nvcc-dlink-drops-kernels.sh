@@ -9,13 +9,9 @@
 # shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \
-    nvidia-cuda-cuobjdump==13.5.37
+fetch_wheels nvidia-cuda-cuobjdump==13.5.37
+cuda_toolkit
 toolkit=$folder/toolkit
-mkdir toolkit
-cp -r "$wheels"/*/nvidia/cu13/. toolkit
-chmod +x toolkit/bin/* toolkit/nvvm/bin/*
-export PATH=$toolkit/bin:$PATH
 
 cat >kernels.cu <<'SOURCE'
 __device__ int factor(int value);

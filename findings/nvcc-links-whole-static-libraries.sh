@@ -3,16 +3,12 @@
 # Expected: A device link takes the members of a static library that the program needs, as the host linker does.
 # Seen:     nvlink links the device code of every member. The table that it writes refers to every member, so that the host
 #           linker loads them all. The same library without relocatable device code contributes one member.
-# Matters:  With -rdc=true, a program carries every kernel of a static library, of which it uses one.
+# Matters:  With -rdc=true, a program that uses one kernel of a static library carries all of them.
 # shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \
-    nvidia-cuda-cuobjdump==13.5.37
-mkdir toolkit
-cp -r "$wheels"/*/nvidia/cu13/. toolkit
-chmod +x toolkit/bin/* toolkit/nvvm/bin/*
-export PATH=$folder/toolkit/bin:$PATH
+fetch_wheels nvidia-cuda-cuobjdump==13.5.37
+cuda_toolkit
 
 for name in used unused; do
     cat >$name.cu <<SOURCE

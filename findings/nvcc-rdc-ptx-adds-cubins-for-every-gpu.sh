@@ -1,19 +1,15 @@
 #!/usr/bin/env bash
 # Tool:     nvcc and cuobjdump 13.5.37, device runtime of nvidia-cuda-runtime 13.5.37
 # Expected: nvcc -rdc=true -arch=compute_80 makes a program that holds PTX for sm_80 and nothing else.
-# Seen:     The program also holds the device runtime, of which it calls nothing: a cubin for each GPU from sm_75 to sm_121,
+# Seen:     The program also holds the device runtime, which it never calls: a cubin for each GPU from sm_75 to sm_121,
 #           each with dozens of kernels, and PTX for sm_121. cuobjdump lists none of it without -all, not even the PTX of the
 #           program. With -cudadevrt none, the program is half the size. For -arch=sm_80, nvlink leaves the runtime out.
 # Matters:  A list of the architectures in the program names GPUs, such as sm_75, on which none of its kernels run.
 # shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \
-    nvidia-cuda-cuobjdump==13.5.37
-mkdir toolkit
-cp -r "$wheels"/*/nvidia/cu13/. toolkit
-chmod +x toolkit/bin/* toolkit/nvvm/bin/*
-export PATH=$folder/toolkit/bin:$PATH
+fetch_wheels nvidia-cuda-cuobjdump==13.5.37
+cuda_toolkit
 
 cat >program.cu <<'SOURCE'
 __global__ void kernel(int *data) { data[0] = 1; }

@@ -8,12 +8,8 @@
 # shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \
-    nvidia-cuda-cuobjdump==13.5.37
-mkdir toolkit
-cp -r "$wheels"/*/nvidia/cu13/. toolkit
-chmod +x toolkit/bin/* toolkit/nvvm/bin/*
-export PATH=$folder/toolkit/bin:$PATH
+fetch_wheels nvidia-cuda-cuobjdump==13.5.37
+cuda_toolkit
 
 for name in one two; do
     cat >$name.cu <<SOURCE

@@ -9,15 +9,11 @@
 # shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-fetch_wheels nvidia-cuda-nvcc==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-runtime==13.5.37 \
-    nvidia-cuda-cuobjdump==13.5.37
-mkdir toolkit
-cp -r "$wheels"/*/nvidia/cu13/. toolkit
-chmod +x toolkit/bin/* toolkit/nvvm/bin/*
+fetch_wheels nvidia-cuda-cuobjdump==13.5.37
+cuda_toolkit
 # nvlink looks for libnvvm where the toolkit of the installer has it.
 mkdir toolkit/nvvm/lib64
 ln -s ../../lib/libnvvm.so.4 toolkit/nvvm/lib64/libnvvm.so
-export PATH=$folder/toolkit/bin:$PATH
 
 for name in library user; do
     cat >$name.cu <<SOURCE

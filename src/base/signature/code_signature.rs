@@ -188,9 +188,9 @@ impl<'data> PageHashes<'data> {
         let size = self.hash_size as usize;
         let pages = self.stored.data().chunks(size).zip(hashes.chunks(size)).map(|(stored, own)| stored != own);
         let count = pages.len();
-        let mut stale = (0_u64..).zip(pages).filter(|(_, differs)| *differs).map(|(page, _)| page);
-        let Some(first) = stale.next() else { return Ok(None) };
-        let number = stale.count().saturating_add(1);
+        let mut stale = (0_u64..).zip(pages).filter(|(_, differs)| *differs).map(|(page, _)| page).peekable();
+        let Some(&first) = stale.peek() else { return Ok(None) };
+        let number = stale.count();
         let cause =
             format!("{number} of {count} pages differ from their hashes, so macOS does not run them; sign it again");
         let page = range_at(first.saturating_mul(self.page_size), self.page_size);

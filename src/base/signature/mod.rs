@@ -88,7 +88,7 @@ const KINDS: &[Kind] = &[
             "META-INF/SIG-*",
         ]),
     },
-    // Source: Android, "APK Signature Scheme v2", of which versions 3 and 3.1 are further blocks.
+    // Source: Android, "APK Signature Scheme v2". Versions 3 and 3.1 are further blocks.
     Kind { name: "APK Signing Block", mark: Mark::Zip(zip::has_signing_block) },
     // Source: Android, bootable/recovery, install/verifier.cpp.
     Kind { name: "SignApk footer", mark: Mark::Zip(zip::has_footer) },

@@ -18,7 +18,7 @@ use super::first_output;
 use super::registry::{Registration, Registry};
 
 /// First characters of hidden names.
-const PREFIX: &str = ".fatbin-";
+pub const PREFIX: &str = ".fatbin-";
 
 /// First characters of the hidden names of files that outputs replace.
 pub const BACKUP_PREFIX: &str = ".fatbin-old-";
@@ -211,11 +211,17 @@ impl HiddenName {
     }
 }
 
-/// Locks a file that gets a hidden name, which shows that its process continues. Not every file system has locks.
-fn lock(file: &File) {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
-    let _ = file;
+/// Locks a file, and returns whether no other process has locked it. The lock of a hidden file shows that its process
+/// continues. Not every file system has locks.
+#[cfg(target_os = "linux")]
+pub fn lock(file: &File) -> bool {
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Other systems do not look for hidden files.
+#[cfg(not(target_os = "linux"))]
+pub fn lock(_file: &File) -> bool {
+    false
 }
 
 /// Writes the names in a directory to the disk. Not every file system supports this.

@@ -26,11 +26,11 @@ pub fn check_record(archive: View<'_>, name: &str) -> Result<Option<RecordCheck>
     if zip.record()?.is_none() {
         return Ok(None);
     }
-    let mut check = RecordCheck { members: 0, problems: zip.contradictions(&|_| {})? };
     let entries = &zip.directory.entries;
-    for index in entries.files(&|_| {})? {
+    let files = entries.files(&|_| {})?;
+    let mut check = RecordCheck { members: files.len(), problems: zip.contradictions(&|_| {})? };
+    for index in files {
         let entry = entries.get(index)?;
-        check.members = check.members.saturating_add(1);
         let member = zip.member(archive, &entry, &|_| {})?;
         let name = member.name.clone().unwrap_or_default();
         let unread = |why| Cause::Described(format!("{name} cannot be compared with RECORD: {why}"));

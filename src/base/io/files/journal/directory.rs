@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, renameat, unlinkat};
+
+use crate::base::io::files::temporary::PREFIX;
 
 /// An open directory.
 #[derive(Debug)]
@@ -83,16 +85,11 @@ impl Directory {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.file)? {
             let name = entry?.file_name().to_bytes().to_vec();
-            if name.starts_with(b".fatbin-") {
+            if name.starts_with(PREFIX.as_bytes()) {
                 names.push(OsString::from_vec(name));
             }
         }
         names.sort();
         Ok(names)
     }
-}
-
-/// Locks a file, and returns whether no other process has locked it.
-pub fn lock(file: &File) -> bool {
-    flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }

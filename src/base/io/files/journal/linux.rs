@@ -8,11 +8,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::JournalEntry;
-use super::directory::{Directory, lock};
+use super::directory::Directory;
 use super::record::{self, Record, RecordedDirectory, RecordedFile};
 use super::state::{self, RecordedState};
 use crate::base::io::files::destination::directory;
-use crate::base::io::files::temporary::Temporary;
+use crate::base::io::files::temporary::{Temporary, lock};
 
 /// Name of a record. If a directory has one already, the next one has a number.
 pub const NAME: &str = ".fatbin-undo";
@@ -20,13 +20,14 @@ pub const NAME: &str = ".fatbin-undo";
 /// Maximum number of records in a directory.
 const MAX_RECORDS: u32 = 1000;
 
-/// The record of a commit, whose links are removed on drop.
+/// The record of a commit.
 #[derive(Debug)]
 pub struct Journal {
+    /// Removed before the record is unlocked.
+    _links: RecordLinks,
     record: File,
     /// Place of the sum of each file's copy in the record.
     sums: Vec<Range<u64>>,
-    links: Vec<PathBuf>,
 }
 
 impl Journal {
@@ -46,7 +47,7 @@ impl Journal {
         for RecordedDirectory { path, .. } in record.directories() {
             links.0.push(link(&temporary, path)?);
         }
-        Some(Journal { record: temporary.into_file(), sums, links: std::mem::take(&mut links.0) })
+        Some(Journal { _links: links, record: temporary.into_file(), sums })
     }
 
     /// Adds the sum of the copy of the old file of an entry. Without it, the copy is left where it is.
@@ -64,13 +65,8 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
-    fn drop(&mut self) {
-        drop(RecordLinks(std::mem::take(&mut self.links)));
-    }
-}
-
 /// Links to a record, which are removed on drop.
+#[derive(Debug)]
 struct RecordLinks(Vec<PathBuf>);
 
 impl Drop for RecordLinks {

@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::state::RecordedState;
+use crate::base::io::files::temporary::PREFIX;
 
 /// First bytes of a record.
 pub const MAGIC: &[u8] = b"fatbin.undo/2\n";
@@ -170,5 +171,5 @@ fn bare_name(name: &[u8]) -> Option<OsString> {
 }
 
 fn backup_name(name: &[u8]) -> Option<OsString> {
-    bare_name(name).filter(|name| name.as_bytes().starts_with(b".fatbin-"))
+    bare_name(name).filter(|name| name.as_bytes().starts_with(PREFIX.as_bytes()))
 }

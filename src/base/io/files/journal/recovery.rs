@@ -11,13 +11,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::Recovered;
-use super::directory::{Directory, lock};
+use super::directory::Directory;
 use super::linux::{Opened, is_record_name, open};
 use super::record::{Record, RecordedFile};
 use super::state::{self, RecordedState};
 use crate::base::error::{Error, Result};
 use crate::base::io::files::directory_locks::DirectoryLocks;
-use crate::base::io::files::temporary::BACKUP_PREFIX;
+use crate::base::io::files::temporary::{BACKUP_PREFIX, lock};
 
 /// The record of a run that was killed.
 struct LeftRecord {

@@ -2,6 +2,7 @@
 //! kernels, and conda's rattler. `readers.py` calls them.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -176,19 +177,30 @@ fn constraints_hold_on_exactly_the_devices_that_run_the_code(directory: &Path) -
 
 /// A wheel with code for 15 architectures.
 const WHEEL: &str = "nvidia_nvjpeg_cu12-12.4.0.76-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64";
+const DIST_INFO: &str = "nvidia_nvjpeg_cu12-12.4.0.76.dist-info";
 
 fn wheel() -> Result<PathBuf> {
     Ok(find_in(&fetched("real-files"), WHEEL).ok_or_else(|| not_fetched(WHEEL))?)
 }
 
-/// Returns the exit status and the output of a check of the wheel with this `variant.json`.
+/// Returns the exit status and the output of a check of the wheel with this `variant.json` and its row in RECORD.
 fn check(directory: &Path, variant: &str) -> Result<(Option<i32>, String)> {
-    let mut bytes = std::fs::read(wheel()?)?;
-    let mut archive = zip::ZipWriter::new_append(std::io::Cursor::new(&mut bytes))?;
-    archive.start_file("nvjpeg.dist-info/variant.json", zip::write::SimpleFileOptions::default())?;
-    std::io::Write::write_all(&mut archive, variant.as_bytes())?;
-    archive.finish()?;
-    std::fs::write(directory.join("changed.whl"), bytes)?;
+    let mut wheel = zip::ZipArchive::new(std::fs::File::open(wheel()?)?)?;
+    let record = format!("{DIST_INFO}/RECORD");
+    let mut changed = zip::ZipWriter::new(std::fs::File::create(directory.join("changed.whl"))?);
+    for index in 0..wheel.len() {
+        let member = wheel.by_index_raw(index)?;
+        if member.name()? != record {
+            changed.raw_copy_file(member)?;
+        }
+    }
+    let row = format!("{DIST_INFO}/variant.json,,{}\n", variant.len());
+    changed.start_file(format!("{DIST_INFO}/variant.json"), zip::write::SimpleFileOptions::default())?;
+    changed.write_all(variant.as_bytes())?;
+    changed.start_file(&record, zip::write::SimpleFileOptions::default())?;
+    std::io::copy(&mut wheel.by_name(&record)?, &mut changed)?;
+    changed.write_all(row.as_bytes())?;
+    changed.finish()?;
     std::fs::write(directory.join("policy.toml"), "[package]\nmetadata = true\n")?;
     let mut command = command(fatbin_program());
     let command = command.current_dir(directory).args(["check", "--policy", "policy.toml", "changed.whl"]);
@@ -205,7 +217,9 @@ fn a_real_wheel_is_compared_with_its_metadata(directory: &Path) -> Result<()> {
     let (status, out) = check(directory, &wrong)?;
     ensure!(status == Some(1), "{out}");
     for expected in [
-        "changed.whl!nvjpeg.dist-info/variant.json: metadata: claims nvidia :: sm_arch :: 87_real, but no machine code runs on sm_87",
+        &format!(
+            "changed.whl!{DIST_INFO}/variant.json: metadata: claims nvidia :: sm_arch :: 87_real, but no machine code runs on sm_87"
+        ),
         "sm_90 is not claimed, so devices for it are refused",
     ] {
         ensure!(out.contains(expected), "{expected:?} missing in {out}");

@@ -29,9 +29,7 @@ fn main() -> io::Result<()> {
     let mut files = Vec::new();
     for directory in DIRECTORIES {
         println!("cargo::rerun-if-changed={directory}");
-        if var_os("CARGO_FEATURE_CLI").is_some() {
-            files.extend(texts(Path::new(directory))?);
-        }
+        files.extend(texts(Path::new(directory))?);
     }
     files.push(PathBuf::from(FEATURES));
     let output = PathBuf::from(var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("texts");

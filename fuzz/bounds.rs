@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fatbin::internals::base::parallel::with_threads;
+use fatbin_core::base::parallel::with_threads;
 
 /// Memory of any input, in bytes: decompressors have windows, and reports headers.
 const BASE_MEMORY: usize = 96 << 20;

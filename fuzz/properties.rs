@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use fatbin::Malformed;
-use fatbin::internals::format::ContainerView;
 use fatbin::{Budget, Limits, View};
+use fatbin_core::format::ContainerView;
 
 /// Decompressed bytes of one input: more would only slow the fuzzer down.
 const DECOMPRESSED: u64 = 1 << 20;
@@ -16,9 +16,7 @@ pub fn budget(data: &[u8]) -> Budget {
 
 /// Returns a budget for an input with this limit on decompressed bytes.
 pub fn budget_for(data: &[u8], decompressed: u64) -> Budget {
-    let mut limits = Limits::default();
-    limits.decompressed = Some(decompressed);
-    Budget::new(limits, data.len() as u64)
+    Budget::new(Limits::new(Some(decompressed), 1), data.len() as u64)
 }
 
 /// Number of bytes before the container when it is read as a part of a larger file.

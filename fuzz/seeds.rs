@@ -13,14 +13,14 @@ use fatbin::Codec;
 use fatbin::OffloadKind;
 use fatbin::View;
 use fatbin::embed::{EmbeddedForm, TargetOverride};
-use fatbin::internals::base::codec::Compression;
-use fatbin::internals::base::content::Content;
-use fatbin::internals::format::ccob;
-use fatbin::internals::format::ccob::Version;
-use fatbin::internals::format::embed_record::record;
-use fatbin::internals::format::{DeviceImage, ImageKind, bundle, cuda_fatbin, kpack, offload_binary};
-use fatbin::internals::host::rewrite::{NewSection, with_sections};
-use fatbin::internals::wrap_files::{ImageFile, WrapOptions, wrap};
+use fatbin_core::base::codec::Compression;
+use fatbin_core::base::content::Content;
+use fatbin_core::format::ccob;
+use fatbin_core::format::ccob::Version;
+use fatbin_core::format::embed_record::record;
+use fatbin_core::format::{DeviceImage, ImageKind, bundle, cuda_fatbin, kpack, offload_binary};
+use fatbin_core::host::rewrite::{NewSection, with_sections};
+use fatbin_ops::embed::wrap::files::{ImageFile, WrapOptions, wrap};
 
 const HOST_ID: &str = "host-x86_64-unknown-linux-gnu-";
 

@@ -144,7 +144,7 @@ fn refuses_what_the_reference_refuses() -> Result<()> {
     ];
     for (ids, is_refused) in rows {
         let entries: Vec<(&str, &[u8])> = ids.iter().map(|id| (*id, id.as_bytes())).collect();
-        let bundle = fatbin::internals::format::bundle::write(&entries, 1).context("a bundle of a few bytes")?;
+        let bundle = fatbin_core::format::bundle::write(&entries, 1).context("a bundle of a few bytes")?;
         std::fs::write(directory.join("m.o"), bundle.to_vec())?;
         Step::new(&directory, Tool::Ar.path()?).args(["rcD", "all.a", "m.o"]).run()?;
         let (ours, theirs) = both(&directory, &bundler, "all.a", &[requested], Some("check-input-archive"))?;

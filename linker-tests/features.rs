@@ -85,7 +85,7 @@ fn has_options(subject: &Subject, directory: &Path) -> Result<()> {
     let help = Step::new(directory, (subject.path)()?).arg(flag).run()?.stdout;
     let options: BTreeSet<String> = help.lines().filter_map(option).map(str::to_owned).collect();
     ensure!(options.len() > 4, "{} options found in the help: {options:?}", options.len());
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/dropin").join(subject.drop_in);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/dropin").join(subject.drop_in);
     let own = options_in(&fs::read_to_string(&source)?);
     ensure!(own.len() > 2, "{} options found in {}: {own:?}", own.len(), source.display());
     let page = page()?;

@@ -201,7 +201,10 @@ fn crates(directory: &Path) -> Result<()> {
     let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n";
     fs::write(directory.join("Cargo.toml"), workspace)?;
     fs::copy(root().join("bindings/c/Cargo.lock"), directory.join("Cargo.lock"))?;
-    let dependency = format!("fatbin = {{ path = {:?}, default-features = false, features = [\"full\"] }}", root());
+    let dependency = format!(
+        "fatbin = {{ path = {:?}, default-features = false, features = [\"full\"] }}",
+        root().join("src/fatbin")
+    );
     for (name, list) in PROGRAMS {
         let script = format!("build = {:?}\n\n[build-dependencies]", script(&format!("{name}.rs")));
         package(directory, name, &script, &dependency)?;

@@ -5,14 +5,14 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::base::archive::{ArchiveFormat, MemberContent, members};
-use fatbin::internals::base::content::Content;
-use fatbin::internals::edit::archive::{
+use fatbin_core::base::archive::{ArchiveFormat, MemberContent, members};
+use fatbin_core::base::content::Content;
+use fatbin_fuzz::{Bounded, fuzz_target};
+use fatbin_ops::edit::archive::{
     ar,
     zip::{Packing, ZipFile},
 };
-use fatbin::internals::edit::patch::{Patch, Patches};
-use fatbin_fuzz::{Bounded, fuzz_target};
+use fatbin_ops::edit::patch::{Patch, Patches};
 
 /// Levels of archives, as many as a package in a package has.
 const DEPTH: usize = 3;
@@ -116,7 +116,7 @@ fn change_library(data: &[u8]) {
 /// Returns name, bytes and offset of each member of an intact static library.
 fn contents(data: &[u8]) -> Option<Vec<(String, Vec<u8>, u64)>> {
     let found = members(View::new(data))?.ok()?;
-    let content = |member: fatbin::internals::base::archive::Member<'_>| match member.content {
+    let content = |member: fatbin_core::base::archive::Member<'_>| match member.content {
         MemberContent::Here(view) => Some((member.name.unwrap_or_default(), view.data().to_vec(), view.start())),
         _ => None,
     };

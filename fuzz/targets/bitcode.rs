@@ -6,8 +6,9 @@ use fatbin::Host;
 use fatbin::OffloadKind;
 use fatbin::View;
 use fatbin::embed::{TargetOverride, WrapperBuilder, WrapperFormat};
-use fatbin::internals::format;
-use fatbin::internals::format::bitcode::{offload_binaries, symbols};
+use fatbin_core::format;
+use fatbin_core::format::bitcode::embedded::offload_binaries;
+use fatbin_core::format::bitcode::symbols::symbols;
 use fatbin_fuzz::{budget, fuzz_target};
 
 /// Maximum number of bytes that a byte of bitcode yields: an element of an array has at least one bit.

@@ -4,7 +4,7 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::bundle::{Bundle, BundleIndex, COMMENTS, container, text, write};
+use fatbin_core::format::bundle::{Bundle, BundleIndex, COMMENTS, container, text, write};
 use fatbin_fuzz::fuzz_target;
 
 /// Alignment can make a bundle of many entries large.

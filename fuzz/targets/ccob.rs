@@ -6,9 +6,9 @@
 use std::convert::Infallible;
 
 use fatbin::View;
-use fatbin::internals::base::codec::Compression;
-use fatbin::internals::base::content::Content;
-use fatbin::internals::format::ccob::{Ccob, Version, compress, container};
+use fatbin_core::base::codec::Compression;
+use fatbin_core::base::content::Content;
+use fatbin_core::format::ccob::{Ccob, Version, compress, container};
 use fatbin_fuzz::fuzz_target;
 
 /// A few kilobytes can decompress to gigabytes, which would only slow the fuzzer down.

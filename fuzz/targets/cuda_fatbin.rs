@@ -4,9 +4,9 @@
 
 use fatbin::Codec;
 use fatbin::View;
-use fatbin::internals::base::codec::Compression;
-use fatbin::internals::format::DeviceImage;
-use fatbin::internals::format::cuda_fatbin::{
+use fatbin_core::base::codec::Compression;
+use fatbin_core::format::DeviceImage;
+use fatbin_core::format::cuda_fatbin::{
     CudaFatbin, FatbinImage, FatbinMember, concatenate, container, level, write, write_members,
 };
 use fatbin_fuzz::fuzz_target;

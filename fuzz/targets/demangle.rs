@@ -4,8 +4,8 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::ImageKind;
-use fatbin::internals::image::inspect;
+use fatbin_core::format::ImageKind;
+use fatbin_core::image::{Demangler, inspect};
 use fatbin_fuzz::{budget, fuzz_target};
 
 /// Maximum length of a demangled name.
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
 fn demangle(name: &str) -> Option<String> {
     let ptx = format!(".version 8.0\n.target sm_90\n.address_size 64\n.entry {name}(){{ret;}}\n");
     let budget = budget(ptx.as_bytes());
-    let kernels = inspect(ImageKind::Ptx, View::with_budget(ptx.as_bytes(), &budget)).kernels;
+    let kernels = inspect(ImageKind::Ptx, View::with_budget(ptx.as_bytes(), &budget), &Demangler::default()).kernels;
     assert_eq!(kernels.len(), 1, "one kernel in {ptx}");
     assert_eq!(kernels[0].name, name);
     kernels.into_iter().next().and_then(|kernel| kernel.demangled)

@@ -4,9 +4,9 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format;
-use fatbin::internals::format::{DeviceImage, ImageKind};
-use fatbin::internals::host::rewrite::device_elf::{Stripped, without};
+use fatbin_core::format;
+use fatbin_core::format::{DeviceImage, ImageKind};
+use fatbin_core::host::rewrite::device_elf::{Stripped, without};
 use fatbin_fuzz::{budget, fuzz_target};
 
 const ALL: Stripped = Stripped { debug: true, symbols: true };

@@ -3,7 +3,7 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::embed_record::{read, record};
+use fatbin_core::format::embed_record::{read, record};
 use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

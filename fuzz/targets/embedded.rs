@@ -4,7 +4,7 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::embedded::{HINTS, Region, at_start};
+use fatbin_core::format::embedded::{HINTS, Region, at_start};
 use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

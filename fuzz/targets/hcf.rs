@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use fatbin::internals::format::hcf::container;
+use fatbin_core::format::hcf::container;
 use fatbin_fuzz::{check_container, check_disjoint_images, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

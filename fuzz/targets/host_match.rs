@@ -6,8 +6,8 @@ use std::path::Path;
 
 use fatbin::OffloadKind;
 use fatbin::View;
-use fatbin::internals::matching;
 use fatbin_fuzz::{budget, fuzz_target};
+use fatbin_ops::embed::wrap::matching;
 
 const KINDS: [OffloadKind; 4] = [OffloadKind::OpenMp, OffloadKind::Cuda, OffloadKind::Hip, OffloadKind::Sycl];
 

@@ -3,7 +3,7 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::host::rewrite::{NewSection, sections_named, with_sections, without_sections};
+use fatbin_core::host::rewrite::{NewSection, sections_named, with_sections, without_sections};
 use fatbin_fuzz::fuzz_target;
 
 /// A prefix of the most section names, and one of no name.

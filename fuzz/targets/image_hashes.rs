@@ -4,8 +4,9 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::{DeviceImage, ImageKind};
-use fatbin::internals::{build_paths, code_hash};
+use fatbin_core::format::{DeviceImage, ImageKind};
+use fatbin_core::image::build_paths::build_paths;
+use fatbin_core::image::code_hash::code_hash;
 use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

@@ -3,8 +3,8 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::{DeviceImage, ImageKind};
-use fatbin::internals::image::{inspect, source_index};
+use fatbin_core::format::{DeviceImage, ImageKind};
+use fatbin_core::image::{Demangler, SourceIndex, inspect};
 use fatbin_fuzz::{budget_for, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     let view = View::with_budget(data, &budget);
     let own = DeviceImage::identify(view).image_kind;
     for kind in [own, ImageKind::Ptx, ImageKind::SpirV] {
-        let inspection = inspect(kind, view);
+        let inspection = inspect(kind, view, &Demangler::default());
         for problem in &inspection.problems {
             assert!(problem.offset <= data.len() as u64, "a problem beyond the end of the image: {problem}");
         }
@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
         assert!(inspection.kernels.len() <= data.len());
         assert!(inspection.not_inspected.is_none() || inspection.debug.units.is_empty() || kind == ImageKind::Elf);
     }
-    if let Ok(index) = source_index(view) {
+    if let Ok(index) = SourceIndex::read(view) {
         let names: Vec<&str> = index.functions().collect();
         for address in names.iter().filter_map(|name| index.address(name, 0)).chain([0, u64::MAX]) {
             // A call is before what is inlined there, so frames end.

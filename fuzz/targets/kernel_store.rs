@@ -3,8 +3,8 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::base::archive::{MemberContent, Members};
-use fatbin::internals::format::kernel_store::members;
+use fatbin_core::base::archive::{MemberContent, Members};
+use fatbin_core::format::kernel_store::members;
 use fatbin_fuzz::{Bounded, fuzz_target};
 
 /// Bytes to unpack from one input: a few kilobytes can hold gigabytes.

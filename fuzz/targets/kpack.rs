@@ -3,7 +3,7 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::kpack::{KpackArchive, KpackMarker, KpackMember, KpackProperties, container, write};
+use fatbin_core::format::kpack::{KpackArchive, KpackMarker, KpackMember, KpackProperties, container, write};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use fatbin::internals::lock::{Budget, GrowthLimit, Lock, LockForm, check_budgets, compare, read};
 use fatbin_fuzz::fuzz_target;
+use fatbin_ops::check::lock::{Budget, GrowthLimit, Lock, LockForm, check_budgets, compare, read};
 
 fuzz_target!(|data: &[u8]| {
     // Two locks from one input, so that the fuzzer compares related locks.

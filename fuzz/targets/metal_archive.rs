@@ -3,8 +3,8 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::metal_archive::container;
-use fatbin::internals::format::metal_binary::check;
+use fatbin_core::format::metal_archive::container;
+use fatbin_core::format::metal_binary::check;
 use fatbin_fuzz::{budget, check_container, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {

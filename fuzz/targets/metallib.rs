@@ -3,9 +3,9 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::metal_library::MetalLibrary;
-use fatbin::internals::format::{ContainerType, FORMATS, ImageKind};
-use fatbin::internals::image::inspect;
+use fatbin_core::format::metal_library::MetalLibrary;
+use fatbin_core::format::{ContainerType, FORMATS, ImageKind};
+use fatbin_core::image::{Demangler, inspect};
 use fatbin_fuzz::{budget, check_container, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {
@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
     check_container(data, format.expect("it has a magic").read);
     let budget = budget(data);
     let view = View::with_budget(data, &budget);
-    let inspection = inspect(ImageKind::MetalLibrary, view);
+    let inspection = inspect(ImageKind::MetalLibrary, view, &Demangler::default());
     let Ok(library) = MetalLibrary::read(view) else { return };
     let functions: Vec<_> = library.functions().map_while(Result::ok).collect();
     assert!(inspection.kernels.len() <= functions.len());

@@ -6,12 +6,12 @@
 use std::path::{Component, Path};
 
 use fatbin::Image;
-use fatbin::internals::NamedImage;
-use fatbin::internals::base::io::FileUri;
-use fatbin::internals::scan::NestedImage;
-use fatbin::internals::target::BundleEntryId;
-use fatbin::scan::NameTemplate;
+use fatbin::scan::{ImageKind, NameTemplate};
 use fatbin::target::Device;
+use fatbin_core::base::io::FileUri;
+use fatbin_core::scan::extract::name_template::NamedImage;
+use fatbin_core::scan::inventory::NestedImage;
+use fatbin_core::target::BundleEntryId;
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -54,9 +54,7 @@ fn naive_decoded(mut text: &[u8]) -> Vec<u8> {
 
 fn check_template(template: &str, name: &str) {
     let Ok(template) = NameTemplate::parse(template) else { return };
-    let mut image = Image::default();
-    image.triple = Some(name.to_owned());
-    image.arch = Some(name.to_owned());
+    let image = Image::of_target(ImageKind::Unknown, Some(name.to_owned()), Some(name.to_owned()));
     let nested = NestedImage { index: 0, image: &image, containers: Vec::new() };
     for is_member in [false, true] {
         let named = NamedImage { path: name, is_member, nested: &nested, codec: None };

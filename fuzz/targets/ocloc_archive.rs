@@ -3,8 +3,8 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::Fate;
-use fatbin::internals::format::ocloc_archive::{Member, container, members, write};
+use fatbin_core::format::Fate;
+use fatbin_core::format::ocloc_archive::{Member, container, members, write};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

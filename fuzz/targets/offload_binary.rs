@@ -4,8 +4,8 @@
 
 use fatbin::Codec;
 use fatbin::View;
-use fatbin::internals::base::codec::Compression;
-use fatbin::internals::format::offload_binary::{
+use fatbin_core::base::codec::Compression;
+use fatbin_core::format::offload_binary::{
     OffloadBinary, OffloadBinaryContents, OffloadBinaryImage, Version, compress, container, write,
 };
 use fatbin_fuzz::fuzz_target;

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use fatbin::internals::dropin::read_options;
+use fatbin_dropin::read_options;
 use fatbin_fuzz::fuzz_target;
 
 /// Length of the longest help and of the longest message for one argument.

@@ -3,16 +3,15 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::oxart::{OxartBundle, OxartEntrySpec, OxartPayloadSpec, OxartSpec, container, write};
+use fatbin_core::format::oxart::{OxartBundle, OxartEntrySpec, OxartPayloadSpec, OxartSpec, container, write};
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     fatbin_fuzz::check_container(data, container);
     if let Ok(bundle) = OxartBundle::read(View::new(data)) {
         // Written again, a bundle has the same contents.
-        let payload = |it: &fatbin::internals::format::oxart::OxartPayload<'_>| {
-            (it.kind, it.name.to_owned(), it.data.data().to_vec())
-        };
+        let payload =
+            |it: &fatbin_core::format::oxart::OxartPayload<'_>| (it.kind, it.name.to_owned(), it.data.data().to_vec());
         let payloads: Vec<_> = bundle.payloads.iter().map(payload).collect();
         let specs: Vec<_> =
             payloads.iter().map(|(kind, name, data)| OxartPayloadSpec { kind: *kind, name, data }).collect();

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use fatbin::internals::metadata::{DeviceCode, PackageMetadata};
 use fatbin_fuzz::fuzz_target;
+use fatbin_ops::analyze::metadata::{DeviceCode, PackageMetadata};
 
 fuzz_target!(|data: &[u8]| {
     let Some(split) = data.iter().position(|&byte| byte == 0) else { return };

@@ -3,8 +3,8 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::promise::Promise;
 use fatbin_fuzz::{budget, fuzz_target};
+use fatbin_ops::analyze::promise::Promise;
 
 fuzz_target!(|data: &[u8]| {
     let Some(split) = data.iter().position(|&byte| byte == 0) else { return };

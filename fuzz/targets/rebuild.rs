@@ -3,12 +3,13 @@
 #![no_main]
 
 use fatbin::Codec;
-use fatbin::internals::edit::{Edit, EditResult, EditedImage, Effort, Encoding, ImageEdit, Recompression, rebuild};
-use fatbin::internals::format::ContainerType;
 use fatbin::scan::Scan;
 use fatbin::scan::{Container, File};
 use fatbin::{Budget, Limits, View};
+use fatbin_core::format::ContainerType;
 use fatbin_fuzz::fuzz_target;
+use fatbin_ops::edit::container::rebuild;
+use fatbin_ops::edit::{Edit, EditedImage, Effort, Encoding, ImageEdit, Recompression, Result as EditResult};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&[drops, form], file)) = data.split_first_chunk() else { return };

@@ -3,15 +3,17 @@
 #![no_main]
 
 use fatbin::check::Policy;
-use fatbin::internals::check::{CheckedFile, ProofStatus, check};
-use fatbin::internals::image::inspect;
-use fatbin::internals::report;
-use fatbin::internals::select::AnsweredFile;
-use fatbin::internals::survey::{ImageSurvey, InspectedImage, Survey};
 use fatbin::scan::Scan;
 use fatbin::target::Device;
 use fatbin::{Limits, View};
+use fatbin_cli::report;
+use fatbin_core::image::{Demangler, inspect};
 use fatbin_fuzz::{budget, check_text, fuzz_target};
+use fatbin_ops::analyze::inspect::InspectedImage;
+use fatbin_ops::analyze::select::AnsweredFile;
+use fatbin_ops::analyze::survey::{ImageSurvey, Survey};
+use fatbin_ops::check::proof_status::ProofStatus;
+use fatbin_ops::check::rules::{CheckedFile, check};
 
 const POLICY: &str = "must-hold = [\"nothing*\"]\n[archs]\nforbid = [\"gfx906\"]\nrequire = [\"sm_70\"]\n[images]\nintact = true\n\
     debug = \"none\"\nregistered = true\nduplicates = false\nproven = true\ncompressed = true\n[sizes]\ntotal = \"1 kB\"\nfile = \"10 B\"\n";
@@ -26,8 +28,10 @@ fuzz_target!(|data: &[u8]| {
     check_text(&report::table(&file, true, &screen));
     check_text(&report::json(std::slice::from_ref(&file)));
 
-    let inspections: Vec<_> =
-        scan.images().map(|image| image.bytes().map(|bytes| inspect(image.image_kind, bytes.view())).ok()).collect();
+    let inspections: Vec<_> = scan
+        .images()
+        .map(|image| image.bytes().map(|bytes| inspect(image.image_kind, bytes.view(), &Demangler::default())).ok())
+        .collect();
     let images: Vec<InspectedImage<'_>> = file
         .device_images()
         .zip(&inspections)

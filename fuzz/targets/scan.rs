@@ -5,11 +5,11 @@
 use std::ops::Range;
 
 use fatbin::Result;
-use fatbin::internals::base::codec::{Codec, ZSTD_MAGIC, stream_size};
-use fatbin::internals::format::FORMATS;
 use fatbin::scan::{Container, File};
 use fatbin::scan::{Scan, Source};
 use fatbin::{Budget, Limits, View};
+use fatbin_core::base::codec::{Codec, ZSTD_MAGIC, stream_size};
+use fatbin_core::format::FORMATS;
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

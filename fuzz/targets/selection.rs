@@ -4,10 +4,10 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::select::{FileFloors, candidate_sets};
 use fatbin::scan::Scan;
 use fatbin::target::Device;
 use fatbin_fuzz::{budget, fuzz_target};
+use fatbin_ops::analyze::select::{FileFloors, candidate_sets};
 
 const DEVICES: [&str; 5] = ["gfx90a", "gfx906:sramecc+:xnack-", "sm_90", "x86_64", "intel_gpu_pvc"];
 

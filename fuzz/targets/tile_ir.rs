@@ -3,17 +3,17 @@
 #![no_main]
 
 use fatbin::View;
-use fatbin::internals::format::cuda_fatbin::{FatbinImage, container, write};
-use fatbin::internals::format::{DeviceImage, ImageKind};
-use fatbin::internals::image::inspect;
-use fatbin::internals::nvptx::Arch;
+use fatbin_core::format::cuda_fatbin::{FatbinImage, container, write};
+use fatbin_core::format::{DeviceImage, ImageKind};
+use fatbin_core::image::{Demangler, inspect};
+use fatbin_core::target::nvptx::Arch;
 use fatbin_fuzz::{budget, fuzz_target};
 
 fuzz_target!(|data: &[u8]| {
     let budget = budget(data);
     let view = View::with_budget(data, &budget);
     let own = DeviceImage::identify(view);
-    let inspection = inspect(ImageKind::TileIr, view);
+    let inspection = inspect(ImageKind::TileIr, view, &Demangler::default());
     // Each function has a record of some bytes.
     assert!(inspection.kernels.len() <= data.len());
     assert!(inspection.problems.iter().all(|problem| problem.offset <= data.len() as u64));

@@ -11,8 +11,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use fatbin::internals::compatibility::KindRules;
-use fatbin::internals::target::{BundleEntryId, TargetId};
+use fatbin_core::target::compatibility::KindRules;
+use fatbin_core::target::{BundleEntryId, TargetId};
 
 use super::target_ids::{processors, settings_of};
 use super::{Answers, Pair, TooLenient, accepts, agree, selected};

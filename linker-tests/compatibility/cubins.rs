@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use fatbin::internals::nvptx::NUMBERS;
+use fatbin_core::target::nvptx::NUMBERS;
 
 use super::nvidia_tools::{Ptxas, device_of, listed};
 use super::{Answers, TooLenient, accepts, agree, equal_names, selected};
@@ -30,7 +30,7 @@ const NOT_LOADED: [TooLenient; 4] = [
 ];
 
 /// Devices that nvlink does not link for, and architectures without ptxas. No tool on PyPI links for them. Source of fatbin's
-/// answers: the tests in `src/target/runs_on_tests.rs`, from the compatibility guides of Maxwell to Turing.
+/// answers: the tests in `src/core/target/runs_on_tests.rs`, from the compatibility guides of Maxwell to Turing.
 const WITHOUT_NVLINK: &str =
     "sm_20 sm_21 sm_30 sm_32 sm_35 sm_37 sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 sm_72 sm_101";
 const WITHOUT_PTXAS: &str = "sm_20 sm_21 sm_30 sm_32";

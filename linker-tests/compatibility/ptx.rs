@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use fatbin::internals::nvptx::{Arch, NUMBERS};
+use fatbin_core::target::nvptx::{Arch, NUMBERS};
 
 use super::nvidia_tools::{INCOMPATIBLE, Ptxas, device_of};
 use super::{Answers, accepts, agree, equal_names, selected};

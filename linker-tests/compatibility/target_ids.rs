@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use fatbin::internals::compatibility;
-use fatbin::internals::target::TargetId;
+use fatbin_core::target::TargetId;
+use fatbin_core::target::compatibility;
 
 use super::{accepts, equal_names};
 use crate::harness::parallel::parallel;

@@ -1,6 +1,6 @@
 //! The remedies of `fatbin doctor`, followed literally: a link with the problem, the commands of the remedy, and the link without it.
 //!
-//! `src/link/doctor/remedies.txt` lists every remedy with its trial.
+//! `src/ops/link/doctor/remedies.txt` lists every remedy with its trial.
 
 use std::path::Path;
 
@@ -262,7 +262,7 @@ fn run(directory: &Path, command: &str) -> Result<String> {
 
 /// Each row of the list has a trial with its remedy, or a reason that is listed here.
 fn every_remedy_has_its_trial() -> Result<()> {
-    let list = include_str!("../../src/link/doctor/remedies.txt");
+    let list = include_str!("../../src/ops/link/doctor/remedies.txt");
     let rows: Vec<(&str, &str)> = list.lines().map_while(|line| line.split_once(" | ")).collect();
     ensure!(rows.len() > CASES.len(), "{rows:?}");
     for (remedy, name) in rows {

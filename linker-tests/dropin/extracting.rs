@@ -1,7 +1,7 @@
 //! `llvm-offload-binary FILE --image=...`: the images found in each file, the matches, and the names of outputs.
 //!
 //! The tool supports all of the files: offload binaries alone, in every kind of object, program, library and archive,
-//! and malformed ones. `src/cli/dropin/offload_packager` lists the divergences of the drop-in. Two of them affect the
+//! and malformed ones. `src/dropin/offload_packager` lists the divergences of the drop-in. Two of them affect the
 //! comparison: [`Pair::same_but_for_words`] for inputs that cannot be read, and names that would leave the directory.
 
 use std::path::Path;

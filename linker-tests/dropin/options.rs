@@ -1,6 +1,6 @@
 //! Parsing of command lines, independent of the tool's work: errors, suggestions, response files and help.
 //!
-//! `src/cli/dropin/llvm_options` lists the only exceptions: the version, the options of LLVM's passes, the order of
+//! `src/dropin/llvm_options` lists the only exceptions: the version, the options of LLVM's passes, the order of
 //! suggestions at the same distance, and unreadable response files, where the tool crashes.
 
 use std::path::Path;

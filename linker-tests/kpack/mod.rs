@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use fatbin::internals::format::kpack::{KpackMember, KpackProperties, write};
+use fatbin_core::format::kpack::{KpackMember, KpackProperties, write};
 use libtest_mimic::Trial;
 use serde_json::Value;
 

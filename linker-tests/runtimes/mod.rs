@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use fatbin::OffloadKind;
-use fatbin::internals::llvm::Release;
-use fatbin::internals::llvm::wrapper_abi::FlagRules;
+use fatbin_ops::embed::llvm::Release;
+use fatbin_ops::embed::llvm::wrapper_abi::FlagRules;
 use libtest_mimic::Trial;
 
 use crate::harness::fatbin_program;

@@ -7,7 +7,7 @@ import hashlib
 
 from trials.layout import AMD, NVIDIA, Section, aligned, elf, pack, symbol
 
-# Attributes of `.nv.info`; src/image/cubin/info.rs describes them.
+# Attributes of `.nv.info`; src/core/image/cubin/info.rs describes them.
 REGCOUNT, FRAME_SIZE, MIN_STACK_SIZE, MAXREG_COUNT, CBANK_PARAM_SIZE, KPARAM_INFO = 0x2F, 0x11, 0x12, 0x1B, 0x19, 0x17
 GLOBAL_FUNCTION, ENTRY, PROGBITS, STRTAB, SYMTAB, NV_INFO = 0x12, 0x10, 1, 3, 2, 0x70000000
 ALLOCATED, EXECUTABLE, INFO_LINK = 2, 4, 0x40

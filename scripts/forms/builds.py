@@ -31,7 +31,7 @@ class Source:
     def read():
         manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
         epoch = os.environ.get("SOURCE_DATE_EPOCH") or output("git", "log", "-1", "--format=%ct").strip()
-        return Source(manifest["package"]["version"], output("git", "rev-parse", "HEAD").strip(),
+        return Source(manifest["workspace"]["package"]["version"], output("git", "rev-parse", "HEAD").strip(),
                       bool(output("git", "status", "--porcelain", "--untracked-files=no")), int(epoch))
 
 

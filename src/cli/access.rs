@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use crate::base::io::Access;
-use crate::scan::{Options, Scanner};
+use fatbin_core::base::io::Access;
+use fatbin_core::scan::{Options, Scanner};
 
 static ACCESS: OnceLock<Access> = OnceLock::new();
 

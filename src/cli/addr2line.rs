@@ -15,11 +15,11 @@ use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
 use super::terminal::TextOutput;
 use super::{Status, terminal};
-use crate::analyze::locate::{LocateError, Located, Location, Locator};
-use crate::cli::codes::Code;
-use crate::cli::report;
-use crate::scan::filter::FilterRun;
-use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
+use crate::codes::Code;
+use crate::report;
+use fatbin_core::scan::filter::FilterRun;
+use fatbin_core::scan::{CacheBudget, Options, Outcome, ScannedFile};
+use fatbin_ops::analyze::locate::{LocateError, Located, Location, Locator};
 
 /// Find functions, files and lines of device instructions
 ///

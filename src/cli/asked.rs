@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::failure::{Context, Result};
 use super::headings::JUDGEMENT;
-use crate::check::asked::{Asked, Variable, cuda_release};
+use fatbin_ops::check::asked::{Asked, Variable, cuda_release};
 
 /// Lists of architectures that a build was asked for.
 #[derive(Debug, Args)]

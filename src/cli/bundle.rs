@@ -14,11 +14,11 @@ use super::outputs::OutputArgument;
 use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
-use crate::base::io::Input;
-use crate::embed::bundle::{BundleInput, BundleOptions};
-use crate::format::bundle::{FILE_TYPES, FileType};
-use crate::format::ccob;
-use crate::target::{BundleEntryId, IdStyle};
+use fatbin_core::base::io::Input;
+use fatbin_core::format::bundle::{FILE_TYPES, FileType};
+use fatbin_core::format::ccob;
+use fatbin_core::target::{BundleEntryId, IdStyle};
+use fatbin_ops::embed::bundle::{BundleInput, BundleOptions};
 
 /// Bundle files for several targets into one file
 ///
@@ -77,7 +77,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         files.push(BundleInput { id, input: Input::open_any(path, access::get())? });
     }
     let ids: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
-    crate::embed::bundle::check_composition(&ids)?;
+    fatbin_ops::embed::bundle::check_composition(&ids)?;
     let options = BundleOptions {
         file_type: arguments.file_type,
         alignment: arguments.align,
@@ -86,7 +86,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         replaces_inputs: false,
     };
     let progress = Progress::new(files.iter().map(|file| file.input.size()).sum());
-    let bundled = crate::embed::bundle::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;
+    let bundled = fatbin_ops::embed::bundle::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;
     for id in &ids {
         warn_of_hidden_id(id);
     }

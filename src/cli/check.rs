@@ -18,19 +18,19 @@ use super::problems::Problems;
 use super::proofs::Proofs;
 use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
-use crate::analyze::survey::{Survey, SurveyOptions};
-use crate::base::code::Code;
-use crate::base::error::Error;
-use crate::base::escape::escape;
-use crate::base::io::{Access, Input, Output, OutputKind, OutputPath};
-use crate::check::asked::Asked;
-use crate::check::paths::Checker;
-use crate::check::ptx_assembler::PtxAssembler;
-use crate::check::{self, Check, CheckedFile, Policy, Verdict};
-use crate::cli::codes;
-use crate::cli::report::{self, CodeSizes, Components, Page, Screen};
-use crate::scan::{CacheBudget, Options, Outcome};
-use crate::target::nvptx::NEWEST;
+use crate::codes;
+use crate::report::{self, CodeSizes, Components, Page, Screen};
+use fatbin_core::base::code::Code;
+use fatbin_core::base::error::Error;
+use fatbin_core::base::escape::escape;
+use fatbin_core::base::io::{Access, Input, Output, OutputKind, OutputPath};
+use fatbin_core::scan::{CacheBudget, Options, Outcome};
+use fatbin_core::target::nvptx::NEWEST;
+use fatbin_ops::analyze::survey::{Survey, SurveyOptions};
+use fatbin_ops::check::asked::Asked;
+use fatbin_ops::check::paths::Checker;
+use fatbin_ops::check::ptx_assembler::PtxAssembler;
+use fatbin_ops::check::{self, Check, CheckedFile, Policy, Verdict};
 
 /// Check device code against a policy: archs, kernels, sizes
 ///
@@ -134,7 +134,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     if arguments.baseline.is_some() && format != Format::Markdown {
         problems.warn(anyhow!("--baseline has no effect; use --format markdown"));
     }
-    let options = Options { hash: format == Format::Cyclonedx, ..Options::default() };
+    let options = Options::default().with_hash(format == Format::Cyclonedx);
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(page.is_some()).with_assembler(assembler.as_ref());
     let mut check = Check::new(&policy, inputs.names());

@@ -5,9 +5,9 @@ use clap::{Args, ValueEnum};
 
 use super::failure::{Result, coded};
 use super::headings::OUTPUT;
-use crate::base::codec::{Codec, Compression};
-use crate::cli::codes::Code;
-use crate::embed::pack::fat_binary::default_compression;
+use crate::codes::Code;
+use fatbin_core::base::codec::{Codec, Compression};
+use fatbin_ops::embed::pack::fat_binary::default_compression;
 
 /// Options for the compression of the output.
 #[derive(Debug, Args)]

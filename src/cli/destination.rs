@@ -9,11 +9,11 @@ use super::failure::{Context, Result, coded, ensure};
 use super::headings::OUTPUT;
 use super::outputs::OutputArgument;
 use super::problems::Problems;
-use crate::base::error::Error;
-use crate::base::io::{
+use crate::codes::Code;
+use fatbin_core::base::error::Error;
+use fatbin_core::base::io::{
     Attribute, Attributes, FileSet, LostAttribute, Output, OutputKind, commit_all, is_same_file, is_standard_output,
 };
-use crate::cli::codes::Code;
 
 /// Name of an option group. One option of the group is required, and a command may add an option that needs no output.
 pub const DESTINATION: &str = "destination";

@@ -5,8 +5,8 @@ use clap::Args;
 use super::failure::{Failure, parser};
 use super::headings::SELECTION;
 use super::known_names;
-use crate::analyze::select::NamedDevice;
-use crate::scan::inventory::File;
+use fatbin_core::scan::inventory::File;
+use fatbin_ops::analyze::select::NamedDevice;
 
 /// Word for the devices of all GPUs that have a name.
 pub const ALL: &str = "all";

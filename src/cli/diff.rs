@@ -14,9 +14,9 @@ use super::negative::record_inputs;
 use super::problems::ProblemArguments;
 use super::repaired::Form;
 use super::{Status, negative, repaired, terminal};
-use crate::check::lock::{self, Budget, GrowthLimit};
-use crate::cli::codes::Code;
-use crate::cli::report::{self, Detail, Differences};
+use crate::codes::Code;
+use crate::report::{self, Detail, Differences};
+use fatbin_ops::check::lock::{self, Budget, GrowthLimit};
 
 /// Compare the device code of two builds by file, arch and kernel
 ///

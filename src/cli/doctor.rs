@@ -13,10 +13,10 @@ use super::negative::record_inputs;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
 use super::{Status, access, terminal};
-use crate::base::error::Error;
-use crate::base::io::{Output, OutputKind};
-use crate::cli::report;
-use crate::link::doctor::{self, DoctorOptions, Linker};
+use crate::report;
+use fatbin_core::base::error::Error;
+use fatbin_core::base::io::{Output, OutputKind};
+use fatbin_ops::link::doctor::{self, DoctorOptions, Linker};
 
 /// Predict problems of a link with device code, before the link
 ///

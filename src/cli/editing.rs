@@ -13,11 +13,11 @@ use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
 use super::{access, terminal};
-use crate::base::io::{Input, Output, OutputKind, disk_size};
-use crate::cli::codes::Code;
-use crate::cli::report::{self, Change, ChangedFile, ProvenFile, proof_json};
-use crate::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, SplitHost, apply, hash_file};
-use crate::format::ContainerType;
+use crate::codes::Code;
+use crate::report::{self, Change, ChangedFile, ProvenFile, proof_json};
+use fatbin_core::base::io::{Input, Output, OutputKind, disk_size};
+use fatbin_core::format::ContainerType;
+use fatbin_ops::edit::{Applied, ApplyOptions, EditError, EditedInput, FileEdit, SplitHost, apply, hash_file};
 
 /// Arguments of every change.
 #[derive(Debug, Args)]

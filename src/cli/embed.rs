@@ -10,13 +10,13 @@ use super::failure::{Context, Result, coded, ensure};
 use super::headings::{INPUT, OUTPUT};
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::print_detail;
-use super::value_enum::large_images;
-use crate::base::io::{Access, Input};
-use crate::cli::codes::Code;
-use crate::embed::files::write::EmbedOptions;
-use crate::embed::files::{DEFAULT_ALIGNMENT, Name, ObjectOptions, SymbolStyle};
-use crate::embed::wrap::LargeImages;
-use crate::host::Host;
+use super::value_enum::{SYMBOL_STYLES, large_images, one_of};
+use crate::codes::Code;
+use fatbin_core::base::io::{Access, Input};
+use fatbin_core::host::Host;
+use fatbin_ops::embed::files::write::EmbedOptions;
+use fatbin_ops::embed::files::{DEFAULT_ALIGNMENT, Name, ObjectOptions, SymbolStyle};
+use fatbin_ops::embed::wrap::LargeImages;
 
 /// Write a host object with any files as named data
 ///
@@ -45,7 +45,7 @@ pub struct Arguments {
     ///
     /// binary: NAME_start, NAME_end and the absolute symbol NAME_size. A FILE without a name gets the name that GNU ld
     /// uses, _binary_FILE.
-    #[arg(help_heading = OUTPUT, long, value_name = "STYLE", value_enum, default_value_t = SymbolStyle::StartEndSize)]
+    #[arg(help_heading = OUTPUT, long, value_name = "STYLE", value_parser = one_of(SYMBOL_STYLES), default_value = "start-end-size")]
     symbols: SymbolStyle,
 
     /// Section of all files, instead of .rodata.NAME for each
@@ -99,7 +99,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Status> {
     let is_verbose = arguments.verbose;
     let options = options(arguments)?;
-    let summary = crate::embed::files::write::embed(&options)?;
+    let summary = fatbin_ops::embed::files::write::embed(&options)?;
     if is_verbose {
         let place = if summary.is_large { ", among the large sections" } else { "" };
         let output = options.output.display();

@@ -6,8 +6,8 @@ use super::failure::{Result, bail};
 use super::help::render;
 use super::known_names::KnownNames;
 use super::{Status, terminal};
-use crate::base::spelling::Suggestions;
-use crate::cli::codes::{Page, Section, pages};
+use crate::codes::{Page, Section, pages};
+use fatbin_core::base::spelling::Suggestions;
 
 /// Explain an error code, or a rule of check
 ///

@@ -13,10 +13,10 @@ use super::problems::Problems;
 use super::progress::Progress;
 use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
-use crate::base::io::{FileSet, Output, OutputKind, OutputName};
-use crate::cli::report::{ExtractedImage, Index};
-use crate::scan::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
-use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
+use crate::report::{ExtractedImage, Index};
+use fatbin_core::base::io::{FileSet, Output, OutputKind, OutputName};
+use fatbin_core::scan::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
+use fatbin_core::scan::{CacheBudget, Options, Outcome, ScannedFile};
 
 /// File that `--index` writes.
 const INDEX: &str = "index.json";
@@ -81,15 +81,13 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
     arguments.scan.inputs.add_to(&set);
     let directory = arguments.output.path().to_owned();
     let (files, mut status) = scan_inputs(&arguments.scan, &problems)?;
-    let options = ExtractOptions {
-        filter: arguments.filter.filter(),
-        destination: arguments.destination(),
-        names: arguments.name,
-        index: arguments.index.then_some(INDEX),
-        stored: arguments.stored,
-    };
+    let mut options = ExtractOptions::new(arguments.destination());
+    options.filter = arguments.filter.filter();
+    options.names = arguments.name;
+    options.index = arguments.index.then_some(INDEX);
+    options.stored = arguments.stored;
     let mut recorder = Recorder { directory: &directory, paths: Vec::new(), index: Index::default(), progress: None };
-    let result = crate::scan::extract::extract(&files, &options, &set, &mut recorder);
+    let result = fatbin_core::scan::extract::extract(&files, &options, &set, &mut recorder);
     let Recorder { mut paths, mut index, .. } = recorder;
     let mut indexed = Ok(());
     if arguments.index && !paths.is_empty() && result.is_ok() {
@@ -134,7 +132,7 @@ fn scan_inputs(arguments: &ScanArguments, problems: &Problems) -> Result<(Vec<Sc
     Ok((files, status))
 }
 
-fn write_index(directory: &Path, set: &FileSet, index: &Index) -> crate::base::error::Result<()> {
+fn write_index(directory: &Path, set: &FileSet, index: &Index) -> fatbin_core::base::error::Result<()> {
     let place = set.output_in(directory, &OutputName::of(INDEX), OutputKind::Text)?;
     Output::of_bytes(place, index.json().as_bytes())
 }

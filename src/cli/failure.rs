@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::fmt::{self, Display};
 
-use crate::base::system_error::describe_io;
+use fatbin_core::base::system_error::describe_io;
 
 use super::codes::{Code, Coded, Options, options};
 
@@ -22,13 +22,47 @@ pub struct Failure {
     options: Options,
 }
 
-impl<E: Coded + Send + Sync + 'static> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        let class = error.class();
-        let options = class.remedy.as_ref().map(options).unwrap_or_default();
-        Failure { error: error.into(), contexts: Vec::new(), code: Some(class.code), options }
-    }
+/// Errors of the library have a code, and a remedy or none.
+macro_rules! with_code {
+    ($($error:ty,)+) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Failure {
+                let class = error.class();
+                let options = class.remedy.as_ref().map(options).unwrap_or_default();
+                Failure { error: error.into(), contexts: Vec::new(), code: Some(class.code), options }
+            }
+        }
+    )+};
 }
+
+with_code!(
+    std::io::Error,
+    fatbin_core::base::error::Error,
+    fatbin_core::base::pattern::PatternError,
+    fatbin_core::host::HostError,
+    fatbin_core::scan::ExtractError,
+    fatbin_core::scan::FilterError,
+    fatbin_core::scan::TemplateError,
+    fatbin_core::target::InvalidDevice,
+    fatbin_core::target::InvalidTargetId,
+    fatbin_core::target::UnsupportedStyle,
+    fatbin_core::target::bundle_entry_id::InvalidBundleEntryId,
+    fatbin_core::target::machine::InvalidMachine,
+    fatbin_ops::analyze::locate::LocateError,
+    fatbin_ops::analyze::verify::VerifyError,
+    fatbin_ops::check::PolicyError,
+    fatbin_ops::check::asked::InvalidAsked,
+    fatbin_ops::check::lock::BudgetError,
+    fatbin_ops::check::lock::LockError,
+    fatbin_ops::edit::EditError,
+    fatbin_ops::edit::split::SplitError,
+    fatbin_ops::embed::ImageError,
+    fatbin_ops::embed::WrapError,
+    fatbin_ops::embed::bundle::BundleError,
+    fatbin_ops::embed::files::EmbedError,
+    fatbin_ops::link::LinkError,
+    fatbin_ops::link::doctor::DoctorError,
+);
 
 /// A message of the command line, without a code.
 impl From<anyhow::Error> for Failure {
@@ -150,7 +184,7 @@ pub fn parser<T, E: Into<Failure>>(
 /// Returns with a message.
 macro_rules! bail {
     ($($message:tt)*) => {
-        return Err($crate::cli::failure::Failure::from(anyhow::anyhow!($($message)*)))
+        return Err($crate::failure::Failure::from(anyhow::anyhow!($($message)*)))
     };
 }
 
@@ -158,7 +192,7 @@ macro_rules! bail {
 macro_rules! ensure {
     ($condition:expr, $($message:tt)*) => {
         if !$condition {
-            $crate::cli::failure::bail!($($message)*);
+            $crate::failure::bail!($($message)*);
         }
     };
 }

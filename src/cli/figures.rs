@@ -1,6 +1,6 @@
 //! The line that `-v` prints about a compression or decompression.
 
-use crate::embed::bundle::CompressionStats;
+use fatbin_ops::embed::bundle::CompressionStats;
 
 /// Formats version and codec, sizes, speed and the stored hash as one line.
 pub fn line(figures: &CompressionStats) -> String {
@@ -22,7 +22,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::base::codec::Codec;
+    use fatbin_core::base::codec::Codec;
 
     #[test]
     fn formats_the_figures_as_one_line() {

@@ -8,10 +8,10 @@ use super::failure::{Context, Result, bail, coded, ensure, parser};
 use super::headings::SELECTION;
 use super::known_names::{self, unknown_name};
 use super::value_enum::offload_kind;
-use crate::cli::codes::Code;
-use crate::format::ContainerType;
-use crate::scan::filter::{ImageFilter, KernelPattern, Predicate};
-use crate::target::{OffloadKind, gpu_names};
+use crate::codes::Code;
+use fatbin_core::format::ContainerType;
+use fatbin_core::scan::filter::{ImageFilter, KernelPattern, Predicate};
+use fatbin_core::target::{OffloadKind, gpu_names};
 
 /// Filters for images. Values of one option are alternatives; an image must match every option that is given.
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ impl FilterArguments {
         let containers = self.container.iter().copied().map(Predicate::Container);
         let kernels = self.kernel.iter().cloned().map(Predicate::Kernel);
         let of_container = running.chain(numbers).chain(keys).chain(containers);
-        ImageFilter(kinds.chain(triples).chain(archs).chain(of_container).chain(kernels).collect())
+        kinds.chain(triples).chain(archs).chain(of_container).chain(kernels).collect()
     }
 }
 

@@ -6,8 +6,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::failure::{Result, bail};
 use super::headings::OUTPUT;
-use crate::base::codec::Codec;
-use crate::edit::transcode::{ContainerForm, Transcoding};
+use fatbin_core::base::codec::Codec;
+use fatbin_ops::edit::transcode::{ContainerForm, Transcoding};
 
 /// Requested forms of containers.
 #[derive(Debug, Args)]

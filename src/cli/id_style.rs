@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::problems::print_warning;
-use crate::target::{BundleEntryId, IdStyle, OffloadKind, subarch};
+use fatbin_core::target::{BundleEntryId, IdStyle, OffloadKind, subarch};
 
 /// Returns the parser of `--id-style`.
 pub fn id_style() -> impl TypedValueParser<Value = IdStyle> {

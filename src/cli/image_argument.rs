@@ -2,8 +2,8 @@
 
 use super::failure::{Context, Result, ensure};
 use super::known_names::unknown_name;
-use crate::embed::wrap::TargetOverride;
-use crate::embed::wrap::files::ImageFile;
+use fatbin_ops::embed::wrap::TargetOverride;
+use fatbin_ops::embed::wrap::files::ImageFile;
 
 /// Parses the value of `--image`. Each key may occur once.
 pub fn parse_image(text: &str) -> Result<ImageFile> {

@@ -14,13 +14,13 @@ use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
 use super::progress::Progress;
 use super::status::Status;
-use crate::analyze::survey::Survey;
-use crate::base::error::Error;
-use crate::base::io::{FileSet, STANDARD_INPUT};
-use crate::base::parallel::Results;
-use crate::format::ContainerType;
-use crate::scan::inventory::File;
-use crate::scan::{InputPath, Outcome, Scanner, expand_paths};
+use fatbin_core::base::error::Error;
+use fatbin_core::base::io::{FileSet, STANDARD_INPUT};
+use fatbin_core::base::parallel::Results;
+use fatbin_core::format::ContainerType;
+use fatbin_core::scan::inventory::File;
+use fatbin_core::scan::{InputPath, Outcome, Scanner, expand_paths};
+use fatbin_ops::analyze::survey::Survey;
 
 #[derive(Default, Args)]
 pub struct InputArguments {

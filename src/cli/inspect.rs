@@ -16,21 +16,21 @@ use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
-use crate::analyze;
-use crate::analyze::coverage::{Coverage, InspectedImages};
-use crate::analyze::inspect::InspectedImage;
-use crate::analyze::size::PackedFile;
-use crate::analyze::survey::{ImageSurvey, PackageSurvey, Survey};
-use crate::base::bytes::{View, total};
-use crate::base::error::Error;
-use crate::base::io::{OutputKind, OutputPath};
-use crate::cli::report::{self, Page, Screen};
-use crate::format::ImageKind;
-use crate::image::{self, Demangler, Inspection};
-use crate::scan::filter::FilterRun;
-use crate::scan::inspect::ImageErrors;
-use crate::scan::inventory::{File, NestedImage};
-use crate::scan::{CacheBudget, Options, Outcome, ScannedFile};
+use crate::report::{self, Page, Screen};
+use fatbin_core::base::bytes::{View, total};
+use fatbin_core::base::error::Error;
+use fatbin_core::base::io::{OutputKind, OutputPath};
+use fatbin_core::format::ImageKind;
+use fatbin_core::image::{self, Demangler, Inspection};
+use fatbin_core::scan::filter::FilterRun;
+use fatbin_core::scan::inspect::ImageErrors;
+use fatbin_core::scan::inventory::{File, NestedImage};
+use fatbin_core::scan::{CacheBudget, Options, Outcome, ScannedFile};
+use fatbin_ops::analyze;
+use fatbin_ops::analyze::coverage::{Coverage, InspectedImages};
+use fatbin_ops::analyze::inspect::InspectedImage;
+use fatbin_ops::analyze::size::PackedFile;
+use fatbin_ops::analyze::survey::{ImageSurvey, PackageSurvey, Survey};
 
 /// List kernels with their resource usage and source lines
 ///

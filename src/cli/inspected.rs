@@ -4,8 +4,8 @@ use std::io;
 use std::iter::once;
 
 use super::terminal::TextOutput;
-use crate::cli::report::{self, InspectionDocument};
-use crate::scan::inventory::File;
+use crate::report::{self, InspectionDocument};
+use fatbin_core::scan::inventory::File;
 
 /// An inspected image.
 pub struct ImageText {

@@ -7,14 +7,15 @@ use std::process::Command;
 
 use clap::Args;
 
-use super::dropin::{self, ExtraTools, stand_in};
 use super::failure::{Context, Result, bail};
 use super::headings::SELECTION;
 use super::outputs::OutputArgument;
+use super::value_enum::{EXTRA_TOOLS, one_of};
 use super::{Status, terminal};
-use crate::base::error::Error;
-use crate::base::io::{FileSet, Output, OutputKind, OutputName};
-use crate::embed::llvm::Release;
+use fatbin_core::base::error::Error;
+use fatbin_core::base::io::{FileSet, Output, OutputKind, OutputName};
+use fatbin_dropin::{ExtraTools, stand_in};
+use fatbin_ops::embed::llvm::Release;
 
 /// Text before the version in the output of clang's option `--version`.
 const CLANG_VERSION: &str = "clang version ";
@@ -41,7 +42,7 @@ pub struct Arguments {
     llvm: Option<Release>,
 
     /// Also link these tools, which compilers do not call
-    #[arg(help_heading = SELECTION, long, value_name = "TOOLS", value_delimiter = ',')]
+    #[arg(help_heading = SELECTION, long, value_name = "TOOLS", value_parser = one_of(EXTRA_TOOLS), value_delimiter = ',')]
     with: Vec<ExtraTools>,
 
     /// Take the release from this compiler, such as clang-19 or hipcc
@@ -58,7 +59,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     };
     let program = std::env::current_exe().context("cannot find the path of this program")?;
     std::fs::create_dir_all(directory).map_err(Error::io(directory, "create"))?;
-    let names = dropin::names(release, &arguments.with);
+    let names = fatbin_dropin::names(release, &arguments.with);
     let links: Vec<PathBuf> = names.map(|name| link_path(directory, name, EXE_SUFFIX)).collect();
     // All links are created, or none.
     for link in &links {
@@ -92,7 +93,7 @@ fn record(directory: &Path, release: Option<Release>) -> Result<()> {
 }
 
 /// Writes the record. A link of its name is replaced, not followed.
-fn write_text(directory: &Path, text: &str) -> crate::base::error::Result<()> {
+fn write_text(directory: &Path, text: &str) -> fatbin_core::base::error::Result<()> {
     let name = OutputName::of(stand_in::RELEASE_FILE);
     let place = FileSet::new().output_in(directory, &name, OutputKind::Text)?;
     Output::of_bytes(place, text.as_bytes())

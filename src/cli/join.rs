@@ -9,8 +9,8 @@ use super::headings::OUTPUT;
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::{Status, access};
-use crate::cli::codes::Code;
-use crate::edit::split::{SplitOptions, join};
+use crate::codes::Code;
+use fatbin_ops::edit::split::{SplitOptions, join};
 
 /// Restore the file that `fatbin split` has split
 ///

@@ -8,9 +8,9 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 
 use super::failure::{Failure, Result, ensure};
-use crate::base::spelling::{Suggestions, enumerated};
-use crate::target::device::{device_names, processor_names};
-use crate::target::{InvalidTargetId, TargetId};
+use fatbin_core::base::spelling::{Suggestions, enumerated};
+use fatbin_core::target::device::{device_names, processor_names};
+use fatbin_core::target::{InvalidTargetId, TargetId};
 
 /// A parser of values, with the names that shells offer for it. The parser may accept other values.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use clap::Args;
 use super::access;
 use super::failure::{Context, Result, ensure};
 use super::headings::LIMITS;
-use crate::base::bytes::Limits;
-use crate::scan::{Options, Scanner};
+use fatbin_core::base::bytes::Limits;
+use fatbin_core::scan::{Options, Scanner};
 
 /// Options for the limits.
 #[derive(Debug, Clone, Copy, Args)]
@@ -23,7 +23,7 @@ pub struct LimitArguments {
 impl LimitArguments {
     /// Returns the limits.
     pub fn limits(&self) -> Limits {
-        Limits { decompressed: self.decompressed_limit, factor: self.limit_factor }
+        Limits::new(self.decompressed_limit, self.limit_factor)
     }
 
     /// Creates a scanner that applies the limits.

@@ -18,18 +18,18 @@ use super::limit::LimitArguments;
 use super::problems::{print_detail, print_output, print_warning};
 use super::shell::quoted;
 use super::terminal;
-use crate::base::error::Error;
-use crate::base::io::{FileSet, OutputKind};
-use crate::base::parallel::threads;
-use crate::check::{self, Policy};
-use crate::cli::report;
-use crate::embed::llvm::{NEWEST, Release};
-use crate::host::Host;
-use crate::link::{
+use crate::report;
+use fatbin_core::base::error::Error;
+use fatbin_core::base::io::{FileSet, OutputKind};
+use fatbin_core::base::parallel::threads;
+use fatbin_core::host::Host;
+use fatbin_core::target::{IdStyle, OffloadKind};
+use fatbin_ops::check::{self, Policy};
+use fatbin_ops::embed::llvm::{NEWEST, Release};
+use fatbin_ops::link::{
     AccountedInput, CommandLine, DeviceArguments, EntryCheck, HostLine, LinkEvent, LinkOptions, MissingKernel, Product,
     ProgramPaths, Spelling, TargetArgument,
 };
-use crate::target::{IdStyle, OffloadKind};
 
 /// Link device code and the program that contains it
 ///
@@ -165,7 +165,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         set.output(options.output(), OutputKind::Code)?;
     }
     let mut printed = Ok(());
-    let report = crate::link::link(&options, &mut |event| {
+    let report = fatbin_ops::link::link(&options, &mut |event| {
         if let LinkEvent::FatBinary { kind: OffloadKind::Hip, images, .. } = event {
             images.iter().filter_map(|image| image.hip_id(&options).ok()).for_each(|id| warn_of_hidden_id(&id));
         }

@@ -12,9 +12,9 @@ use super::limit::LimitArguments;
 use super::negative::record_inputs;
 use super::problems::ProblemArguments;
 use super::{Status, terminal};
-use crate::base::escape::escape;
-use crate::base::io::Input;
-use crate::format::bundle::FileType;
+use fatbin_core::base::escape::escape;
+use fatbin_core::base::io::Input;
+use fatbin_core::format::bundle::FileType;
 
 /// List the entry IDs of bundles, one per line
 ///
@@ -56,7 +56,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
     let input = Input::open_any(path, access::get())?;
     let mut lines = String::new();
-    let listed = crate::embed::bundle::list(&input, arguments.file_type, |path, id| {
+    let listed = fatbin_ops::embed::bundle::list(&input, arguments.file_type, |path, id| {
         if arguments.with_filename {
             lines += &format!("{}: ", escape(&path.to_string_lossy()));
         }

@@ -12,11 +12,11 @@ use super::locking::each_file;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::scan_arguments::ScanArguments;
 use super::{Status, negative};
-use crate::base::io::{Output, OutputKind, SortedTexts};
-use crate::check::lock::paths::LockBuilder;
-use crate::check::lock::{EarlierLocks, LockForm, LockedFile};
-use crate::cli::codes::Code;
-use crate::scan::Options;
+use crate::codes::Code;
+use fatbin_core::base::io::{Output, OutputKind, SortedTexts};
+use fatbin_core::scan::Options;
+use fatbin_ops::check::lock::paths::LockBuilder;
+use fatbin_ops::check::lock::{EarlierLocks, LockForm, LockedFile};
 
 /// Record the device code as a lock: a text to commit and review
 ///
@@ -62,7 +62,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut inputs = arguments.scan.inputs;
     inputs.add_to(&set);
     let output = set.output(arguments.output.path(), OutputKind::Text)?;
-    let builder = LockBuilder::new(Options { hash: arguments.sha256, ..Options::default() });
+    let builder = LockBuilder::new(Options::default().with_hash(arguments.sha256));
     let form = LockForm { code_only: arguments.code_only, summary: arguments.summary };
     let mut files = SortedTexts::new();
     let earlier = if arguments.since.is_empty() {

@@ -7,10 +7,10 @@ use super::failure::{Context, Result};
 use super::inputs::{InputArguments, KpackArchives};
 use super::limit::LimitArguments;
 use super::problems::Problems;
-use crate::base::io::{Access, Input};
-use crate::check::lock::paths::{LockBuilder, RecordedFile};
-use crate::check::lock::{self, Lock, LockedFile};
-use crate::scan::{CacheBudget, Options, Scanner};
+use fatbin_core::base::io::{Access, Input};
+use fatbin_core::scan::{CacheBudget, Options, Scanner};
+use fatbin_ops::check::lock::paths::{LockBuilder, RecordedFile};
+use fatbin_ops::check::lock::{self, Lock, LockedFile};
 
 /// Returns the lock of all device code in the inputs, and the exit status. Reports errors. With `remedy`, also reports
 /// files whose device code is in kpack archives that are not among the inputs.

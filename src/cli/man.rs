@@ -12,7 +12,7 @@ use super::format::{Format, among};
 use super::headings::OUTPUT;
 use super::help::Pages;
 use super::outputs::{ForceArgument, OutputArgument};
-use crate::base::io::{Output, OutputKind, OutputName};
+use fatbin_core::base::io::{Output, OutputKind, OutputName};
 
 /// Print the manual page, or write the pages of all commands
 ///

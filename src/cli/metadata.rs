@@ -9,12 +9,13 @@ use super::headings::{OUTPUT, SELECTION};
 use super::inputs::warn_of_archives;
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
+use super::value_enum::{BACKENDS, one_of};
 use super::{Status, negative, terminal};
-use crate::analyze::metadata::{Backend, DeviceCode, cuda_floor, distribution};
-use crate::analyze::survey::{Survey, SurveyOptions};
-use crate::cli::codes::Code;
-use crate::cli::report::{self, FileCode};
-use crate::scan::Options;
+use crate::codes::Code;
+use crate::report::{self, FileCode};
+use fatbin_core::scan::Options;
+use fatbin_ops::analyze::metadata::{Backend, DeviceCode, cuda_floor, distribution};
+use fatbin_ops::analyze::survey::{Survey, SurveyOptions};
 
 /// Print the package metadata that device code determines
 ///
@@ -33,7 +34,7 @@ pub struct Arguments {
     format: FormatArguments,
 
     /// Describe the code for this backend only
-    #[arg(long, value_enum, help_heading = SELECTION)]
+    #[arg(long, value_parser = one_of(BACKENDS), help_heading = SELECTION)]
     backend: Option<Backend>,
 
     /// Oldest CUDA version of a driver that the package supports, such as 12.8: __cuda of conda, and

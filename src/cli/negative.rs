@@ -7,9 +7,9 @@ use super::failure::Failure;
 use super::problems::{are_shown, has_reported, print_answer};
 use super::terminal::has_shown;
 use super::{Command, Status};
-use crate::link::doctor::DoctorError;
-use crate::scan::extract::ExtractError;
-use crate::scan::filter::FilterError;
+use fatbin_core::scan::extract::ExtractError;
+use fatbin_core::scan::filter::FilterError;
+use fatbin_ops::link::doctor::DoctorError;
 
 /// Names of the first inputs, and the number of all.
 #[derive(Debug, Default)]

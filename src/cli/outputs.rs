@@ -9,7 +9,7 @@ use clap::builder::{MapValueParser, PathBufValueParser, TypedValueParser, ValueP
 use clap::{Arg, Args, Command};
 
 use super::headings::OUTPUT;
-use crate::base::io::FileSet;
+use fatbin_core::base::io::FileSet;
 
 /// Value of an option that names an output. The tests of this module find the outputs of all commands by this type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +122,7 @@ mod tests {
     /// as an input.
     #[test]
     fn every_option_that_names_a_file_is_an_input_or_an_output() {
-        let mut program = crate::cli::Arguments::command();
+        let mut program = crate::Arguments::command();
         program.build();
         let mut unknown = Vec::new();
         let mut outputs = 0;

@@ -10,12 +10,12 @@ use super::failure::Result;
 use super::inputs::{KpackArchives, survey_status};
 use super::scan_arguments::ScanArguments;
 use super::{Status, access, negative, shell, terminal};
-use crate::analyze::coverage::{Coverage, InspectedImages};
-use crate::analyze::select::NamedDevice;
-use crate::analyze::size::Packages;
-use crate::analyze::survey::{PackageSurvey, Survey, SurveyOptions};
-use crate::cli::report::{self, FileTotals, Overview};
-use crate::scan::{CacheBudget, Options};
+use crate::report::{self, FileTotals, Overview};
+use fatbin_core::scan::{CacheBudget, Options};
+use fatbin_ops::analyze::coverage::{Coverage, InspectedImages};
+use fatbin_ops::analyze::select::NamedDevice;
+use fatbin_ops::analyze::size::Packages;
+use fatbin_ops::analyze::survey::{PackageSurvey, Survey, SurveyOptions};
 
 /// Name of the command that [`insert`] adds.
 pub const NAME: &str = "overview";
@@ -84,8 +84,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 
 /// Size of a file, or of all files in a directory.
 fn size_on_disk(name: &str) -> Option<u64> {
-    let (inputs, _) = crate::scan::expand_paths(&[name.into()]);
-    Some(inputs.iter().map(crate::scan::InputPath::size).sum())
+    let (inputs, _) = fatbin_core::scan::expand_paths(&[name.into()]);
+    Some(inputs.iter().map(fatbin_core::scan::InputPath::size).sum())
 }
 
 /// Options of all commands that take a value.

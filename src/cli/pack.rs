@@ -14,12 +14,12 @@ use super::id_style::id_style;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
 use super::pack_fatbin::{self, FatbinArguments};
-use crate::base::io::Input;
-use crate::cli::codes::Code;
-use crate::embed::llvm::{KindNumbers, NEWEST, Release};
-use crate::embed::pack::{PackInput, PackOptions, format_version};
-use crate::format::offload_binary::Version;
-use crate::target::{IdStyle, OffloadKind};
+use crate::codes::Code;
+use fatbin_core::base::io::Input;
+use fatbin_core::format::offload_binary::Version;
+use fatbin_core::target::{IdStyle, OffloadKind};
+use fatbin_ops::embed::llvm::{KindNumbers, NEWEST, Release};
+use fatbin_ops::embed::pack::{PackInput, PackOptions, format_version};
 
 /// Pack device images into an offload binary or CUDA fat binary
 ///
@@ -116,7 +116,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         image.flags = arguments.flags;
         image.spell_triple(arguments.id_style).with_context(|| image.input.path().display().to_string())?;
     }
-    crate::embed::pack::pack(
+    fatbin_ops::embed::pack::pack(
         &images,
         &PackOptions { version, compression, output: arguments.output.path().to_owned() },
     )?;

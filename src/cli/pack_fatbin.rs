@@ -10,10 +10,10 @@ use super::failure::{Context, Result, bail, coded, ensure};
 use super::image_argument::not_assigned;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
-use crate::base::codec::{Codec, Compression};
-use crate::base::io::Input;
-use crate::cli::codes::Code;
-use crate::embed::pack::fat_binary::{self, FatbinInput, FatbinOptions, FatbinProperties, default_compression};
+use crate::codes::Code;
+use fatbin_core::base::codec::{Codec, Compression};
+use fatbin_core::base::io::Input;
+use fatbin_ops::embed::pack::fat_binary::{self, FatbinInput, FatbinOptions, FatbinProperties, default_compression};
 
 /// Arguments that apply to CUDA fat binaries.
 pub struct FatbinArguments {

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::base::error::{Error, Result};
-use crate::base::io::STANDARD_INPUT;
+use fatbin_core::base::error::{Error, Result};
+use fatbin_core::base::io::STANDARD_INPUT;
 
 /// Name of standard input on the command line.
 const STANDARD: &str = "-";

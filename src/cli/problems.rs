@@ -23,14 +23,14 @@ use super::quiet::is_quiet;
 use super::terminal::has_color;
 use super::usage::UsageMessage;
 use super::{Status, explanations};
-use crate::analyze::verify::VerifyError;
-use crate::base::error::Error;
-use crate::base::escape::{MAX_LINE, escape, escape_lines, shorten};
-use crate::base::io::STANDARD_OUTPUT;
-use crate::cli::report::Meaning;
-use crate::embed::bundle::BundleError;
-use crate::scan::extract::ExtractError;
-use crate::scan::filter::FilterError;
+use crate::report::Meaning;
+use fatbin_core::base::error::Error;
+use fatbin_core::base::escape::{MAX_LINE, escape, escape_lines, shorten};
+use fatbin_core::base::io::STANDARD_OUTPUT;
+use fatbin_core::scan::extract::ExtractError;
+use fatbin_core::scan::filter::FilterError;
+use fatbin_ops::analyze::verify::VerifyError;
+use fatbin_ops::embed::bundle::BundleError;
 
 /// Maximum number of different messages about one file. All of them are held in memory.
 const MAX_GROUPS: usize = 100;

@@ -11,8 +11,8 @@ use console::Term;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::quiet::is_quiet;
-use crate::base::activity::Work;
-use crate::base::parallel::builder;
+use fatbin_core::base::activity::Work;
+use fatbin_core::base::parallel::builder;
 
 /// Delay before the line appears: shorter commands show none.
 const DELAY: Duration = Duration::from_millis(500);

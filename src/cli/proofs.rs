@@ -8,12 +8,12 @@ use serde::Deserialize;
 
 use super::access;
 use super::failure::{Context, Result, bail};
-use crate::base::bytes::hexadecimal;
-use crate::base::error;
-use crate::base::io::{Access, Input, is_same_file};
-use crate::check::ProofStatus;
-use crate::cli::report::PROOF_SCHEMA;
-use crate::edit::hash_file;
+use crate::report::PROOF_SCHEMA;
+use fatbin_core::base::bytes::hexadecimal;
+use fatbin_core::base::error;
+use fatbin_core::base::io::{Access, Input, is_same_file};
+use fatbin_ops::check::ProofStatus;
+use fatbin_ops::edit::hash_file;
 
 /// Proofs, and the results for files that were compared with them.
 #[derive(Debug, Default)]

@@ -9,14 +9,15 @@ use super::devices::DeviceArguments;
 use super::editing::EditArguments;
 use super::failure::Result;
 use super::headings::SELECTION;
+use super::value_enum::{KEEP_PTX, one_of};
 use super::{Status, known_names, terminal};
-use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets};
-use crate::base::spelling::Suggestions;
-use crate::cli::report;
-use crate::edit::{ArchName, EditedInput, ImageFate, KeepPtx, KeptImages, Loss, Prune, losses};
-use crate::scan::inventory::DeviceLinks;
-use crate::target::device::names_processor;
-use crate::target::natural_order;
+use crate::report;
+use fatbin_core::base::spelling::Suggestions;
+use fatbin_core::scan::inventory::DeviceLinks;
+use fatbin_core::target::device::names_processor;
+use fatbin_core::target::natural_order;
+use fatbin_ops::analyze::select::{CandidateSet, NamedDevice, candidate_sets};
+use fatbin_ops::edit::{ArchName, EditedInput, ImageFate, KeepPtx, KeptImages, Loss, Prune, losses};
 
 /// Drop device images that the specified devices do not need
 ///
@@ -58,7 +59,7 @@ pub struct Arguments {
     relocatable: bool,
 
     /// PTX to keep with --device: where it is selected, all, or none
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t, conflicts_with_all = ["keep", "drop"],
+    #[arg(long, value_name = "WHICH", value_parser = one_of(KEEP_PTX), default_value = "newest", conflicts_with_all = ["keep", "drop"],
           help_heading = SELECTION)]
     keep_ptx: KeepPtx,
 
@@ -165,6 +166,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 /// Number of different kernels in the images that a device loses.
 fn kernels(edited: EditedInput<'_>, loss: &Loss) -> usize {
     let images = edited.scan.images().filter(|image| loss.images.contains(&image.index()));
-    let names: BTreeSet<String> = images.flat_map(|image| crate::scan::inspect::kernel_names(&image)).collect();
+    let names: BTreeSet<String> = images.flat_map(|image| fatbin_core::scan::inspect::kernel_names(&image)).collect();
     names.len()
 }

@@ -9,9 +9,9 @@ use super::failure::{Result, coded};
 use super::problems::{Problems, print_answer};
 use super::quiet::is_quiet;
 use super::{Status, terminal};
-use crate::base::error::Error;
-use crate::base::io::{Recovered, recover, take_unfinished};
-use crate::cli::codes::Code;
+use crate::codes::Code;
+use fatbin_core::base::error::Error;
+use fatbin_core::base::io::{Recovered, recover, take_unfinished};
 
 /// Restore the files that a killed run was replacing together
 ///

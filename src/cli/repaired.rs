@@ -8,14 +8,14 @@ use super::limit::LimitArguments;
 use super::locking::below;
 use super::problems::Problems;
 use super::{Status, access, negative, terminal};
-use crate::base::archive::zip::reader::RecordUse;
-use crate::base::bytes::Budget;
-use crate::base::io::Input;
-use crate::cli::codes::Code;
-use crate::cli::report::{self, CheckedRecord, Repair};
-use crate::edit::archive::zip::check_record;
-use crate::edit::repaired::{BuiltFile, compare};
-use crate::scan::{CacheBudget, Options, Scanner, expand_paths};
+use crate::codes::Code;
+use crate::report::{self, CheckedRecord, Repair};
+use fatbin_core::base::archive::zip::reader::RecordUse;
+use fatbin_core::base::bytes::Budget;
+use fatbin_core::base::io::Input;
+use fatbin_core::scan::{CacheBudget, Options, Scanner, expand_paths};
+use fatbin_ops::edit::archive::zip::check_record;
+use fatbin_ops::edit::repaired::{BuiltFile, compare};
 
 /// How the comparison is printed.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ pub struct Form {
 }
 
 pub fn run(old: &Path, new: &Path, form: Form, limits: &LimitArguments, problems: &Problems) -> Result<Status> {
-    let options = Options { hash: true, ..Options::default() };
+    let options = Options::default().with_hash(true);
     let scanner = limits.scanner(options).with_cache(CacheBudget::default()).with_kept_files(|_| true);
     let before = built_files(old, &scanner, problems)?;
     // Wheels are compared with their records below, for a separate list.

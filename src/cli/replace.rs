@@ -10,18 +10,18 @@ use super::forms::FormArguments;
 use super::headings::SELECTION;
 use super::known_names::unknown_name;
 use super::{Status, access, terminal};
-use crate::base::codec::Codec;
-use crate::base::io::{Input, Output};
-use crate::cli::codes::Code;
-use crate::cli::report;
-use crate::edit::replace::{ImageSelector, NewImage, Replace};
-use crate::edit::transcode::{BundleForm, Transcoding};
-use crate::edit::{EditError, Effort, apply};
-use crate::format::ImageKind;
-use crate::format::ccob::Version as CcobVersion;
-use crate::scan::filter::{ImageFilter, Predicate};
-use crate::target::OffloadKind;
-use crate::target::device::names_processor;
+use crate::codes::Code;
+use crate::report;
+use fatbin_core::base::codec::Codec;
+use fatbin_core::base::io::{Input, Output};
+use fatbin_core::format::ImageKind;
+use fatbin_core::format::ccob::Version as CcobVersion;
+use fatbin_core::scan::filter::{ImageFilter, Predicate};
+use fatbin_core::target::OffloadKind;
+use fatbin_core::target::device::names_processor;
+use fatbin_ops::edit::replace::{ImageSelector, NewImage, Replace};
+use fatbin_ops::edit::transcode::{BundleForm, Transcoding};
+use fatbin_ops::edit::{EditError, Effort, apply};
 
 /// Replace device images in finished files
 ///
@@ -143,8 +143,8 @@ fn parse_replacement(text: &str) -> Result<(ImageSelector, PathBuf)> {
     if let Ok(index) = selector.parse() {
         return Ok((ImageSelector::Index(index), file));
     }
-    let predicates = selector.split(',').map(parse_predicate).collect::<Result<_>>()?;
-    Ok((ImageSelector::Filter(ImageFilter(predicates)), file))
+    let filter = selector.split(',').map(parse_predicate).collect::<Result<ImageFilter>>()?;
+    Ok((ImageSelector::Filter(filter), file))
 }
 
 /// Returns a text itself, if it is the name of a processor.

@@ -13,11 +13,11 @@ use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
 use super::terminal::TextOutput;
 use super::{Status, negative, terminal};
-use crate::analyze::select::{FileFloors, NamedDevice};
-use crate::analyze::survey::{Survey, SurveyOptions};
-use crate::base::json::JsonWriter;
-use crate::cli::report::{self, Block, JoinedBlocks, RequiredDevice, RequiredFile, Screen};
-use crate::scan::Options;
+use crate::report::{self, Block, JoinedBlocks, RequiredDevice, RequiredFile, Screen};
+use fatbin_core::base::json::JsonWriter;
+use fatbin_core::scan::Options;
+use fatbin_ops::analyze::select::{FileFloors, NamedDevice};
+use fatbin_ops::analyze::survey::{Survey, SurveyOptions};
 
 /// Print the oldest driver, ROCm and LLVM that load the code
 ///
@@ -194,7 +194,7 @@ fn report_unread(file: &Survey, problems: &Problems) -> Status {
     let images = file.file.device_images().zip(&file.image_surveys).enumerate();
     images.fold(Status::No, |status, (number, (image, analysis))| match &analysis.cuda {
         Some(Err(problem)) => {
-            status.and(problems.report(crate::scan::image_error(&file.file.path, number, image, problem.clone())))
+            status.and(problems.report(fatbin_core::scan::image_error(&file.file.path, number, image, problem.clone())))
         }
         _ => status,
     })

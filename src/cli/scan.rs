@@ -15,13 +15,13 @@ use super::limit::LimitArguments;
 use super::problems::Problems;
 use super::terminal::TextOutput;
 use super::{Status, negative, terminal};
-use crate::analyze::size::ArchTotals;
-use crate::base::archive::zip::reader::RecordUse;
-use crate::base::error::Error;
-use crate::cli::report::{self, Nothing, ScanDocument, Screen};
-use crate::scan::filter::FilterRun;
-use crate::scan::inventory::File;
-use crate::scan::{CacheBudget, Options, Outcome};
+use crate::report::{self, Nothing, ScanDocument, Screen};
+use fatbin_core::base::archive::zip::reader::RecordUse;
+use fatbin_core::base::error::Error;
+use fatbin_core::scan::filter::FilterRun;
+use fatbin_core::scan::inventory::File;
+use fatbin_core::scan::{CacheBudget, Options, Outcome};
+use fatbin_ops::analyze::size::ArchTotals;
 
 /// Minimum number of images for a summary at the end of the table.
 const MANY_IMAGES: usize = 32;
@@ -157,11 +157,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         // The output cannot be written: the other files need not be scanned.
         if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let scanner = arguments.limits.scanner(Options {
-        structure_only: arguments.fast,
-        hash: arguments.hash,
-        ..Options::default()
-    });
+    let options = Options::default().with_structure_only(arguments.fast).with_hash(arguments.hash);
+    let scanner = arguments.limits.scanner(options);
     // A list of images is not worth the hashes of all files in a wheel.
     let record_use = if arguments.hash { RecordUse::Bytes } else { RecordUse::Sizes };
     let scanner = scanner.with_record_use(record_use);

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::problems::Problems;
-use crate::analyze::requires::Driver;
-use crate::analyze::select::DriverCheck;
-use crate::analyze::select::{AnsweredFile, ImageRequirements, NamedDevice};
-use crate::cli::report::KernelGap;
-use crate::scan::inventory::{CudaCode, File};
-use crate::scan::{Outcome, ScannedFile};
+use crate::report::KernelGap;
+use fatbin_core::scan::inventory::{CudaCode, File};
+use fatbin_core::scan::{Outcome, ScannedFile};
+use fatbin_ops::analyze::requires::Driver;
+use fatbin_ops::analyze::select::DriverCheck;
+use fatbin_ops::analyze::select::{AnsweredFile, ImageRequirements, NamedDevice};
 
 /// A file that was scanned, or the record of one that could not be.
 pub enum Scanned {
@@ -48,7 +48,7 @@ impl Scanned {
         let file = self.file();
         let codes = match self {
             Scanned::Open { file, .. } => {
-                crate::analyze::survey::cuda_codes(file).map_err(|error| problems.report(error))
+                fatbin_ops::analyze::survey::cuda_codes(file).map_err(|error| problems.report(error))
             }
             Scanned::Closed(_) => Ok(Vec::new()),
         };
@@ -56,7 +56,7 @@ impl Scanned {
         let codes = codes.unwrap_or_default();
         for (number, (image, code)) in file.device_images().zip(&codes).enumerate() {
             if let Some(Err(problem)) = code {
-                problems.report(crate::scan::image_error(&file.path, number, image, problem.clone()));
+                problems.report(fatbin_core::scan::image_error(&file.path, number, image, problem.clone()));
                 is_read = false;
             }
         }
@@ -72,7 +72,7 @@ impl Scanned {
             let unserved = answered.gaps().into_iter().flat_map(|gap| gap.images);
             let unread: BTreeSet<usize> = unserved.filter(|number| !known.borrow().contains_key(number)).collect();
             if !unread.is_empty() {
-                match crate::scan::inspect::kernels_of(file, &unread) {
+                match fatbin_core::scan::inspect::kernels_of(file, &unread) {
                     Ok(read) => known.borrow_mut().extend(read),
                     Err(error) => drop(problems.report(error)),
                 }

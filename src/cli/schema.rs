@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 
 use super::Status;
 use super::failure::Result;
-use crate::cli::report::{SCHEMAS, schema};
+use crate::report::{SCHEMAS, schema};
 
 /// Print the JSON Schema of a command's output, or of policies
 ///

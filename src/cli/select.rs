@@ -14,12 +14,12 @@ use super::scan_arguments::ScanArguments;
 use super::scanned::Scanned;
 use super::select_set::SetRequest;
 use super::{Status, negative, terminal};
-use crate::analyze::requires::Driver;
-use crate::analyze::select::{AnsweredFile, NamedDevice, RequestedDevice};
-use crate::base::io::{Access, Input};
-use crate::cli::report::{self, KernelGap};
-use crate::scan::Options;
-use crate::target::machine;
+use crate::report::{self, KernelGap};
+use fatbin_core::base::io::{Access, Input};
+use fatbin_core::scan::Options;
+use fatbin_core::target::machine;
+use fatbin_ops::analyze::requires::Driver;
+use fatbin_ops::analyze::select::{AnsweredFile, NamedDevice, RequestedDevice};
 
 /// Maximum number of files that have a line each without `--verbose`.
 const MAX_FILES: usize = 8;

@@ -7,9 +7,9 @@ use super::failure::Result;
 use super::problems::Problems;
 use super::scanned::Scanned;
 use super::{Status, terminal};
-use crate::analyze::requires::Driver;
-use crate::analyze::select::{MemberAnswer, RequestedDevice, Service, SetMember, SetSelection};
-use crate::cli::report;
+use crate::report;
+use fatbin_ops::analyze::requires::Driver;
+use fatbin_ops::analyze::select::{MemberAnswer, RequestedDevice, Service, SetMember, SetSelection};
 
 /// Endings of archives that are inputs of a linker and no packages.
 const LINKED: [&str; 2] = [".a", ".lib"];

@@ -11,17 +11,18 @@ use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::{InputArguments, KpackArchives, found_images};
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
+use super::value_enum::{LEVELS, one_of};
 use super::{Status, access, terminal};
-use crate::analyze::size::measure::{FileSizes, SizeOptions, TotalSizes};
-use crate::analyze::size::{Duplicates, Level, PackageSizes, Packages, PackedFile, Tree};
-use crate::base::codec::Codec;
-use crate::base::error::Error;
-use crate::base::spelling::Suggestions;
-use crate::check::lock::common_label;
-use crate::cli::report::{self, SizeReport, SizedFile, SizedFiles};
-use crate::edit::ArchName;
-use crate::edit::what_if::{CodecLevels, Effect, WhatIf};
-use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
+use crate::report::{self, SizeReport, SizedFile, SizedFiles};
+use fatbin_core::base::codec::Codec;
+use fatbin_core::base::error::Error;
+use fatbin_core::base::spelling::Suggestions;
+use fatbin_core::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
+use fatbin_ops::analyze::size::measure::{FileSizes, SizeOptions, TotalSizes};
+use fatbin_ops::analyze::size::{Duplicates, Level, PackageSizes, Packages, PackedFile, Tree};
+use fatbin_ops::check::lock::common_label;
+use fatbin_ops::edit::ArchName;
+use fatbin_ops::edit::what_if::{CodecLevels, Effect, WhatIf};
 
 /// Report what bytes are for: archs, kernels, host code
 ///
@@ -38,7 +39,7 @@ use crate::scan::{CacheBudget, Options, Outcome, ScannedFile, Scanner};
 #[command(mut_arg("format", |option| option.value_parser(among(&[Format::Table, Format::Json, Format::Csv]))))]
 pub struct Arguments {
     /// Properties to group by, outermost first
-    #[arg(help_heading = OUTPUT, long, value_name = "LEVEL", value_enum, value_delimiter = ',', default_value = "arch")]
+    #[arg(help_heading = OUTPUT, long, value_name = "LEVEL", value_parser = one_of(LEVELS), value_delimiter = ',', default_value = "arch")]
     by: Vec<Level>,
 
     /// Also list what is stored several times: identical images, kernels in several translation units, identical
@@ -118,7 +119,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         ensure!(arguments.what_if.is_empty(), "--what-if cannot be used with --format csv");
     }
     let levels = arguments.by;
-    let options = Options { hash: arguments.duplicates, ..Options::default() };
+    let options = Options::default().with_hash(arguments.duplicates);
     let mut measuring = Measuring {
         options: MeasureOptions {
             size: SizeOptions { levels: levels.clone(), duplicates: arguments.duplicates },
@@ -250,7 +251,7 @@ impl Measuring<'_> {
     /// Adds the effects of all changes on a file. The status covers only this attempt: trouble, or none.
     fn try_changes(&self, scanned: &ScannedFile, effects: &mut Vec<Effect>) -> Status {
         let changes: Vec<WhatIf> = self.options.changes.iter().map(|named| named.change.clone()).collect();
-        match crate::edit::what_if::what_if(scanned, &changes, self.options.sample) {
+        match fatbin_ops::edit::what_if::what_if(scanned, &changes, self.options.sample) {
             Ok(of_file) => {
                 effects.resize(of_file.len(), Effect::default());
                 for (all, one) in effects.iter_mut().zip(of_file) {
@@ -285,7 +286,7 @@ impl MeasureOptions {
             _ => file.path.clone(),
         };
         let (sizes, status) =
-            (crate::analyze::size::measure::size(&scanned, label, &self.size).map_err(Some), found_images(file));
+            (fatbin_ops::analyze::size::measure::size(&scanned, label, &self.size).map_err(Some), found_images(file));
         let packed = PackedFile::new(&scanned);
         Measured { sizes, packed, scanned: (!self.changes.is_empty()).then_some(scanned), status, archives }
     }

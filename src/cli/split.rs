@@ -11,10 +11,10 @@ use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::problems::Problems;
 use super::{Status, access, terminal};
-use crate::base::io::Input;
-use crate::cli::report;
-use crate::edit::Treatment;
-use crate::edit::split::{SplitFormat, SplitOptions, SplitOutcome, split};
+use crate::report;
+use fatbin_core::base::io::Input;
+use fatbin_ops::edit::Treatment;
+use fatbin_ops::edit::split::{SplitFormat, SplitOptions, SplitOutcome, split};
 
 /// Move the device code of a file to files, one per processor
 ///

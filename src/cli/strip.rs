@@ -6,8 +6,8 @@ use super::editing::EditArguments;
 use super::failure::Result;
 use super::headings::SELECTION;
 use super::{Status, terminal};
-use crate::cli::report;
-use crate::edit::{Strip, Stripped};
+use crate::report;
+use fatbin_ops::edit::{Strip, Stripped};
 
 /// Remove debug information and unread symbols of device code
 ///

@@ -13,9 +13,9 @@ use console::Term;
 
 use super::progress::suspend;
 use super::quiet::is_quiet;
-use crate::base::escape::{escape, escape_lines};
-use crate::base::io::SortedTexts;
-use crate::cli::report::Screen;
+use crate::report::Screen;
+use fatbin_core::base::escape::{escape, escape_lines};
+use fatbin_core::base::io::SortedTexts;
 
 /// The option `--color` of all commands.
 #[derive(Debug, Args)]

@@ -6,10 +6,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::failure::Result;
-use crate::base::parallel::with_threads;
-
-/// Name of the environment variable.
-const VARIABLE: &str = "FATBIN_THREADS";
+use fatbin_core::base::parallel::{with_threads, with_variable};
 
 /// The option `--threads` of all commands.
 #[derive(Debug, Args)]
@@ -24,16 +21,7 @@ impl ThreadArgument {
     pub fn limit<R>(&self, work: impl FnOnce() -> R) -> Result<R> {
         match self.threads {
             Some(threads) => Ok(with_threads(threads, work)),
-            None => with_variable(work),
+            None => with_variable(work).map_err(|message| anyhow!(message).into()),
         }
     }
-}
-
-/// Calls `work` with the limit of the environment variable, if it is set.
-pub fn with_variable<R>(work: impl FnOnce() -> R) -> Result<R> {
-    let Some(value) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else { return Ok(work()) };
-    let threads = value.to_str().and_then(|value| value.parse().ok());
-    let value = value.display();
-    let threads = threads.ok_or_else(|| anyhow!("{VARIABLE}={value}: expected a number of threads, at least 1"))?;
-    Ok(with_threads(threads, work))
 }

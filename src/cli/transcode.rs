@@ -11,11 +11,11 @@ use super::failure::{Context, Result, coded};
 use super::forms::FormArguments;
 use super::headings::JUDGEMENT;
 use super::{Status, terminal};
-use crate::base::spelling::enumerated;
-use crate::cli::codes::Code;
-use crate::cli::report;
-use crate::edit::transcode::{available, check_readers, first_readers, requested};
-use crate::format::readers::Reader;
+use crate::codes::Code;
+use crate::report;
+use fatbin_core::base::spelling::enumerated;
+use fatbin_core::format::readers::Reader;
+use fatbin_ops::edit::transcode::{available, check_readers, first_readers, requested};
 
 /// Store device images in another form, such as compressed
 ///

@@ -13,11 +13,11 @@ use super::outputs::OutputArgument;
 use super::problems::print_detail;
 use super::progress::Progress;
 use super::{Status, figures};
-use crate::base::io::Input;
-use crate::embed::bundle::{RequestedTarget, UnbundleOptions};
-use crate::format::bundle::FileType;
-use crate::target::BundleEntryId;
-use crate::target::compatibility::{Fit, KindRules};
+use fatbin_core::base::io::Input;
+use fatbin_core::format::bundle::FileType;
+use fatbin_core::target::BundleEntryId;
+use fatbin_core::target::compatibility::{Fit, KindRules};
+use fatbin_ops::embed::bundle::{RequestedTarget, UnbundleOptions};
 
 /// Extract files from a bundle
 ///
@@ -88,7 +88,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let path = input.path().display();
     let progress = Progress::new(input.size());
     if arguments.check_input_archive {
-        crate::embed::bundle::check_archive(&input)?;
+        fatbin_ops::embed::bundle::check_archive(&input)?;
     }
     let mut explain = |path: &Path, id: &str, wanted: &str, verdict: &Result<Fit, _>| {
         if arguments.explain {
@@ -99,7 +99,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             }
         }
     };
-    let figures = crate::embed::bundle::unbundle(&input, &options, &mut explain, &mut |bytes| progress.advance(bytes))?;
+    let figures =
+        fatbin_ops::embed::bundle::unbundle(&input, &options, &mut explain, &mut |bytes| progress.advance(bytes))?;
     drop(progress);
     if arguments.verbose {
         print_detail(format_args!("{path}: {} bytes", input.size()));

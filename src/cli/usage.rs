@@ -5,7 +5,7 @@ use std::num::{IntErrorKind, ParseIntError};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 
-use crate::base::spelling::{Suggestions, enumerated, is_beyond};
+use fatbin_core::base::spelling::{Suggestions, enumerated, is_beyond};
 
 /// Commands of other programs, and the one that does the same here.
 const COMMANDS_ELSEWHERE: [(&str, &str); 6] = [
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn message(line: &str) -> String {
-        let mut program = crate::cli::Arguments::command();
+        let mut program = crate::Arguments::command();
         program.build();
         let words = std::iter::once("fatbin").chain(line.split(' '));
         let error = program.try_get_matches_from_mut(words).unwrap_err();

@@ -7,10 +7,10 @@ use super::format::FormatArguments;
 use super::inputs::found;
 use super::scan_arguments::ScanArguments;
 use super::{Status, terminal};
-use crate::analyze::verify::VerifyError;
-use crate::cli::report::{self, VerifiedFile};
-use crate::scan::inventory::File;
-use crate::scan::{CacheBudget, Options, Outcome};
+use crate::report::{self, VerifiedFile};
+use fatbin_core::scan::inventory::File;
+use fatbin_core::scan::{CacheBudget, Options, Outcome};
+use fatbin_ops::analyze::verify::VerifyError;
 
 /// Verify that device code is intact, image by image
 ///
@@ -78,7 +78,7 @@ fn verify(outcome: Outcome) -> Verified {
         }
         Outcome::Empty(file) => Verified { file, wrong: Vec::new() },
         Outcome::Scanned(scanned) => {
-            let wrong = crate::analyze::verify::verify(&scanned).unwrap_or_else(|error| vec![error.into()]);
+            let wrong = fatbin_ops::analyze::verify::verify(&scanned).unwrap_or_else(|error| vec![error.into()]);
             Verified { file: scanned.into_file(), wrong }
         }
     }

@@ -30,7 +30,7 @@ const WITHOUT_FORMAT: [(&str, &str); 8] = [
 ];
 
 fn program() -> Command {
-    let mut program = crate::cli::Arguments::command();
+    let mut program = crate::Arguments::command();
     program.build();
     program
 }

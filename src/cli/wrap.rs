@@ -14,15 +14,15 @@ use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
 use super::problems::print_detail;
 use super::value_enum::{large_images, offload_kind};
-use crate::base::io::{FileSet, OutputKind};
-use crate::cli::codes::Code;
-use crate::embed::llvm::Release;
-use crate::embed::wrap::files::{ImageFile, WrapOptions};
-use crate::embed::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
-use crate::host::Host;
-use crate::scan::Options;
-use crate::scan::filter::{self, FilterError, ImageFilter, KernelPattern, Predicate};
-use crate::target::OffloadKind;
+use crate::codes::Code;
+use fatbin_core::base::io::{FileSet, OutputKind};
+use fatbin_core::host::Host;
+use fatbin_core::scan::Options;
+use fatbin_core::scan::filter::{self, FilterError, ImageFilter, KernelPattern, Predicate};
+use fatbin_core::target::OffloadKind;
+use fatbin_ops::embed::llvm::Release;
+use fatbin_ops::embed::wrap::files::{ImageFile, WrapOptions};
+use fatbin_ops::embed::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
 
 /// Write a host object that registers device images
 ///
@@ -133,7 +133,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         check_kernels(&options)?;
     }
     let output = FileSet::of_paths(inputs).output(&options.output, OutputKind::Code)?;
-    let summary = crate::embed::wrap::files::wrap_into(output, &options)?;
+    let summary = fatbin_ops::embed::wrap::files::wrap_into(output, &options)?;
     if verbose {
         let place = if summary.large { ", images among the large sections" } else { "" };
         print_detail(format_args!("{}: ABI {}, host {}{place}", options.output.display(), summary.abi, summary.host));
@@ -160,7 +160,7 @@ fn check_kernels(options: &WrapOptions) -> Result<()> {
     }
     for entry in kernels {
         let kernel = KernelPattern::parse(&format!("^{}$", regex::escape(&entry.name)))?;
-        match filter::apply(&ImageFilter(vec![Predicate::Kernel(kernel)]), &files) {
+        match filter::apply(&ImageFilter::from_iter([Predicate::Kernel(kernel)]), &files) {
             Err(FilterError::NoMatch { .. }) if is_read => {
                 let images = options.images.iter().map(|image| image.path.display().to_string()).collect::<Vec<_>>();
                 let message = format!(
@@ -214,14 +214,14 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
 fn parse_entry(text: &str) -> Result<OffloadEntry> {
     // Most of a file's tens of thousands of entries are a name.
     if !text.is_empty() && !text.bytes().any(|byte| matches!(byte, b',' | b'=')) {
-        return Ok(OffloadEntry { name: text.to_owned(), host_symbol: text.to_owned(), ..Default::default() });
+        return Ok(OffloadEntry::new(text, text));
     }
     let mut parts = text.split(',');
     let first = parts.next().unwrap_or_default();
     let (name, host_symbol) = first.split_once('=').unwrap_or((first, first));
     ensure!(!name.is_empty(), "{text:?} has no name");
     ensure!(!host_symbol.is_empty(), "{text:?} has no symbol of the host after =");
-    let mut entry = OffloadEntry { name: name.to_owned(), host_symbol: host_symbol.to_owned(), ..Default::default() };
+    let mut entry = OffloadEntry::new(name, host_symbol);
     for part in parts {
         let (key, value) = part.split_once('=').with_context(|| format!("{part:?} is not KEY=VALUE"))?;
         if key == "aux" {

@@ -77,8 +77,7 @@ fn keeps_the_old_output_when_the_disk_is_full() {
 #[test]
 fn rejects_a_bundle_as_an_image() {
     let sandbox = sandbox();
-    let bundle =
-        fatbin::internals::format::bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx906", &b"code"[..])], 1).unwrap();
+    let bundle = fatbin_core::format::bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx906", &b"code"[..])], 1).unwrap();
     sandbox.file("bundle", bundle.to_vec());
     assert_eq!(
         refused(&sandbox, "wrap --kind openmp -o old.o bundle"),
@@ -88,7 +87,7 @@ fn rejects_a_bundle_as_an_image() {
 
 #[test]
 fn rejects_a_damaged_offload_binary_or_one_for_another_runtime() {
-    use fatbin::internals::format::offload_binary::{OffloadBinaryImage, Version, write};
+    use fatbin_core::format::offload_binary::{OffloadBinaryImage, Version, write};
     let sandbox = sandbox();
     let binary = |offload_kind| {
         let member =

@@ -93,7 +93,7 @@ fn is_excerpt(block: &Block, comment: &str, example: &str) -> Result<(), String>
 fn check_toml(block: &Block) -> Result<(), String> {
     let table: toml::Table = block.text.parse().map_err(|error| format!("{error}"))?;
     if let Some(dependencies) = table.get("dependencies").or_else(|| table.get("build-dependencies")) {
-        let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
+        let manifest: toml::Table = read("src/fatbin/Cargo.toml").parse().unwrap();
         let features = dependencies["fatbin"]["features"].as_array().unwrap();
         let unknown = features.iter().find(|name| manifest["features"].get(name.as_str().unwrap()).is_none());
         return unknown.map_or(Ok(()), |name| Err(format!("no feature {name}")));

@@ -1,7 +1,7 @@
 //! `fatbin bundle`, `unbundle` and `list`: round trips in every form, and every error.
 
-use fatbin::internals::format::bundle;
-use fatbin::internals::format::bundle::MAGIC;
+use fatbin_core::format::bundle;
+use fatbin_core::format::bundle::MAGIC;
 
 use crate::{Run, Sandbox, fixture};
 

@@ -3,9 +3,9 @@
 use std::io::Cursor;
 
 use fatbin::View;
-use fatbin::internals::base::archive;
-use fatbin::internals::base::archive::MemberContent;
-use fatbin::internals::format::bundle;
+use fatbin_core::base::archive;
+use fatbin_core::base::archive::MemberContent;
+use fatbin_core::format::bundle;
 
 use crate::{Run, Sandbox};
 

@@ -210,7 +210,8 @@ fn workflows_and_action_pin_the_actions_that_they_use() {
 /// Users of the library as a parser build no command line.
 #[test]
 fn library_for_files_has_no_crates_of_the_command_line() {
-    let arguments = ["tree", "--no-default-features", "--features=files", "--edges=normal", "--prefix=none"];
+    let arguments =
+        ["tree", "--package=fatbin", "--no-default-features", "--features=files", "--edges=normal", "--prefix=none"];
     let output = std::process::Command::new(env!("CARGO"))
         .args(arguments)
         .args(["--offline", "--locked"])

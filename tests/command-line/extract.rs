@@ -41,7 +41,7 @@ fn does_not_extract_the_host_entry_of_a_bundle() {
     let sandbox = Sandbox::new();
     let entries =
         [("host-x86_64-unknown-linux-gnu-", &b"\x7fELF host"[..]), ("hipv4-amdgcn-amd-amdhsa--gfx906", b"device code")];
-    sandbox.file("bundle", fatbin::internals::format::bundle::write(&entries, 4096).unwrap().to_vec());
+    sandbox.file("bundle", fatbin_core::format::bundle::write(&entries, 4096).unwrap().to_vec());
     let table = sandbox.fatbin("scan bundle").ok();
     assert!(table.starts_with("bundle: raw, 8203 bytes, 1 device image\n"), "{table}");
     assert!(table.contains("host-object"), "{table}");
@@ -133,9 +133,9 @@ fn writes_a_library_per_target() {
     ];
     assert_eq!(out, names.map(|name| format!("libraries/{name}\n")).concat());
     let bytes = sandbox.read("libraries/cuda-nvptx64-nvidia-cuda-sm_90.a");
-    let members = fatbin::internals::base::archive::members(fatbin::View::new(&bytes)).unwrap().unwrap();
+    let members = fatbin_core::base::archive::members(fatbin::View::new(&bytes)).unwrap().unwrap();
     let [member] = members.as_slice() else { panic!("{} members", members.len()) };
-    let fatbin::internals::base::archive::MemberContent::Here(view) = member.content else { panic!("a thin archive") };
+    let fatbin_core::base::archive::MemberContent::Here(view) = member.content else { panic!("a thin archive") };
     assert_eq!(view.data(), sandbox.read("b"));
     // A linker finds the kernel in the symbol table.
     assert!(String::from_utf8_lossy(&bytes[..400]).contains("answer"), "no symbol");
@@ -149,7 +149,7 @@ fn names_images_of_library_members_after_the_library() {
     let mut library = std::io::Cursor::new(Vec::new());
     let object = sandbox.read("w.o");
     let members = [("text".to_owned(), &b"nothing"[..]), ("one.o".to_owned(), &object), ("one.o".to_owned(), &object)];
-    fatbin::internals::base::archive::write(members.into_iter(), &mut library).unwrap();
+    fatbin_core::base::archive::write(members.into_iter(), &mut library).unwrap();
     sandbox.file("lib.a", library.into_inner());
     let table = sandbox.fatbin("scan lib.a").ok();
     assert!(table.contains("lib.a!one.o: elf, ") && !table.contains("lib.a!text"), "{table}");

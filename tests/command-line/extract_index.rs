@@ -174,7 +174,7 @@ fn reports_images_that_cannot_be_searched_for_a_kernel() {
 #[test]
 fn extracts_other_images_when_one_is_damaged() {
     use fatbin::View;
-    use fatbin::internals::format::cuda_fatbin::{FatbinImage, write};
+    use fatbin_core::format::cuda_fatbin::{FatbinImage, write};
     let sandbox = Sandbox::new();
     let (cubin, ptx) = (crate::fixture("answer-sm_90.cubin"), crate::fixture("answer-sm_80.ptx"));
     let members = [&cubin, &ptx].map(|image| FatbinImage::new(View::new(image), None).unwrap());

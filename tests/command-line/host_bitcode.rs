@@ -61,7 +61,7 @@ fn images_are_found_in_archives_and_in_a_wrapper() {
     wrapped.extend(&bitcode);
     let mut library = std::io::Cursor::new(Vec::new());
     let members = [("a.o".to_owned(), &bitcode[..]), ("wrapped.o".to_owned(), &wrapped)];
-    fatbin::internals::base::archive::write(members.into_iter(), &mut library).unwrap();
+    fatbin_core::base::archive::write(members.into_iter(), &mut library).unwrap();
     sandbox.file("lib.a", library.into_inner());
     let table = sandbox.fatbin("scan lib.a").ok();
     for member in ["a.o", "wrapped.o"] {
@@ -118,7 +118,7 @@ fn bitcode_of_a_host_is_not_device_code() {
     ] {
         let module = plain(triple);
         let mut library = std::io::Cursor::new(Vec::new());
-        fatbin::internals::base::archive::write([("a.o".to_owned(), &module[..])].into_iter(), &mut library).unwrap();
+        fatbin_core::base::archive::write([("a.o".to_owned(), &module[..])].into_iter(), &mut library).unwrap();
         sandbox.file("a.o", &module).file("lib.a", library.into_inner());
         for name in ["a.o", "lib.a"] {
             let statuses = |command: &str| sandbox.fatbin(&format!("{command} {name}")).status;

@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-use fatbin::internals::format::bundle;
-use fatbin::internals::format::offload_binary;
-use fatbin::internals::format::offload_binary::{OffloadBinaryImage, Version};
+use fatbin_core::format::bundle;
+use fatbin_core::format::offload_binary;
+use fatbin_core::format::offload_binary::{OffloadBinaryImage, Version};
 
 use crate::{Run, Sandbox, fixture};
 

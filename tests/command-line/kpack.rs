@@ -1,6 +1,6 @@
 //! kpack archives: listed, extracted, verified, and chosen from.
 
-use fatbin::internals::format::kpack::{KpackMember, KpackProperties, write};
+use fatbin_core::format::kpack::{KpackMember, KpackProperties, write};
 
 use crate::{Sandbox, fixture};
 

@@ -1,6 +1,6 @@
 //! Host files whose device code is in kpack archives: the archives are found, and judged together with the file.
 
-use fatbin::internals::format::kpack::{KpackMarker, KpackMember, KpackProperties, write};
+use fatbin_core::format::kpack::{KpackMarker, KpackMember, KpackProperties, write};
 use serde_json::{Value, json};
 
 use crate::{Sandbox, fixture};

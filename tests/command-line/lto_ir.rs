@@ -1,6 +1,6 @@
 //! LTO-IR: intact, but not inspected; one line per file.
 
-use fatbin::internals::format::cuda_fatbin::{EntryHeader, MAGIC, flag, kind};
+use fatbin_core::format::cuda_fatbin::{EntryHeader, MAGIC, flag, kind};
 
 use crate::Sandbox;
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
 
-use fatbin::internals::format::offload_binary::{self, OffloadBinaryImage, Version};
+use fatbin_core::format::offload_binary::{self, OffloadBinaryImage, Version};
 use serde_json::Value;
 
 use crate::hostile_text::is_unsafe;

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Stdio;
 use std::time::Duration;
 
-use fatbin::internals::format::bundle;
+use fatbin_core::format::bundle;
 
 use crate::faults::{HOST, ONE, bundles, make_fifo};
 use crate::{Sandbox, fixture};

@@ -324,9 +324,9 @@ fn lists_an_image_without_a_container() {
 #[test]
 fn reads_compressed_bundles_and_reports_a_wrong_hash() {
     use fatbin::Codec;
-    use fatbin::internals::base::codec::Compression;
-    use fatbin::internals::base::content::Content;
-    use fatbin::internals::format::{bundle, ccob};
+    use fatbin_core::base::codec::Compression;
+    use fatbin_core::base::content::Content;
+    use fatbin_core::format::{bundle, ccob};
     let sandbox = Sandbox::new();
     let bundle = bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906:xnack+", &b"device code"[..])], 4096).unwrap();
     let compressed = |codec, version| {
@@ -363,7 +363,7 @@ fn flags_an_image_whose_container_states_another_processor() {
         ("hip-amdgcn-amd-amdhsa--gfx90a:xnack+", &fixed),
         ("hip-amdgcn-amd-amdhsa--gfx90a", &fixed),
     ];
-    sandbox.file("bundle", fatbin::internals::format::bundle::write(&entries, 1).unwrap().to_vec());
+    sandbox.file("bundle", fatbin_core::format::bundle::write(&entries, 1).unwrap().to_vec());
     let out = sandbox.fatbin("scan bundle").ok();
     let flagged: Vec<&str> = out.lines().filter(|line| line.contains("own header")).collect();
     assert_eq!(flagged.len(), 2, "{out}");
@@ -395,9 +395,8 @@ fn lists_registration_structures() {
     assert_eq!(document["files"][0]["unreferenced"], Value::Null);
 
     // A second, unregistered container.
-    let bundle = fatbin::internals::format::bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx906", &b"code"[..])], 1)
-        .unwrap()
-        .to_vec();
+    let bundle =
+        fatbin_core::format::bundle::write(&[("hip-amdgcn-amd-amdhsa--gfx906", &b"code"[..])], 1).unwrap().to_vec();
     sandbox.file("more.o", [&object[..], &bundle].concat());
     let document: Value = serde_json::from_str(&sandbox.fatbin("scan --json more.o").ok()).unwrap();
     assert_eq!(document["files"][0]["unreferenced"], json!([object.len()]));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use fatbin::internals::format::bundle;
+use fatbin_core::format::bundle;
 
 use crate::command::command;
 use crate::{Sandbox, run};

@@ -7,7 +7,7 @@ fn contradicting() -> Sandbox {
     let sandbox = Sandbox::new();
     let image = crate::fixture("answer-gfx90a.hsaco");
     let entries = [("hip-amdgcn-amd-amdhsa--gfx908", image.as_slice())];
-    sandbox.file("bundle", fatbin::internals::format::bundle::write(&entries, 1).unwrap().to_vec());
+    sandbox.file("bundle", fatbin_core::format::bundle::write(&entries, 1).unwrap().to_vec());
     sandbox
 }
 

@@ -172,7 +172,7 @@ fn every_option_that_names_an_output_is_tried() {
     let mut known: Vec<_> = WRITERS.iter().map(|it| (it.command.to_owned(), it.option.to_owned())).collect();
     known.retain(|(_, option)| option != "index");
     known.sort();
-    let mut defined = fatbin::cli::output_options();
+    let mut defined = fatbin_cli::output_options();
     defined.sort();
     assert_eq!(known, defined);
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use fatbin::internals::base::content::Content;
-use fatbin::internals::base::io::Sink;
-use fatbin::internals::base::io::{FileSet, Output, OutputKind};
-use fatbin::internals::host::{
+use fatbin_core::base::content::Content;
+use fatbin_core::base::io::Sink;
+use fatbin_core::base::io::{FileSet, Output, OutputKind};
+use fatbin_core::host::{
     self, Call, Comparison, Data, Definition, Field, Host, LoadedField, Local, ObjectPlan, Part, PlanSection,
     SectionKind, Step, SymbolAddress, SymbolId, Value, Width,
 };

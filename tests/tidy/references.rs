@@ -1,18 +1,22 @@
 //! Paths in source text that refer to modules of the crate.
 //!
-//! Paths are recognized by their root: `crate`, `self` or `super`. Tests at the end of a file and comments are left out:
+//! Paths are recognized by their root: `crate`, `self`, `super` or a member of the workspace. Tests at the end of a file and comments are left out:
 //! both may refer to anything.
 
-/// Returns the absolute path of everything that a module's code refers to through `crate::`, `self::` or `super::`, also
-/// inside braces. A glob import ends in `*`.
+/// Starts of paths that lead to modules of the workspace.
+const ROOTS: [&str; 6] = ["crate", "self", "super", "fatbin_core", "fatbin_ops", "fatbin_dropin"];
+
+/// Returns the absolute path of everything that a module's code refers to through one of the [`ROOTS`], also inside
+/// braces. A glob import ends in `*`.
 pub fn references(text: &str, module: &[String]) -> Vec<Vec<String>> {
     let code = code(text);
     let mut found = Vec::new();
     for (at, root) in roots(&code) {
         let mut base = match root {
-            "crate" => Vec::new(),
+            "crate" => module[..1].to_vec(),
             "self" => module.to_vec(),
-            _ => parent(module),
+            "super" => parent(module),
+            other => vec![other.trim_start_matches("fatbin_").to_owned()],
         };
         let mut rest = &code[at + root.len() + "::".len()..];
         while let Some(after) = rest.strip_prefix("super::") {
@@ -55,7 +59,7 @@ fn code(text: &str) -> String {
 /// Returns where paths begin in a text, each with its root.
 fn roots(code: &str) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
-    for root in ["crate", "self", "super"] {
+    for root in ROOTS {
         for (at, _) in code.match_indices(&format!("{root}::")) {
             let before = code[..at].chars().next_back();
             if !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
@@ -121,20 +125,21 @@ fn items(list: &str) -> Vec<&str> {
 fn references_are_found_in_every_form() {
     let text = "use crate::bytes::View; use crate::{report, scan::{self, walk::Walk}};\n\
                 // crate::comment\nuse super::super::check; use super::sibling::Item as Other;\n\
-                fn f(a: self::child::X) -> crate::error::Result { my_crate::x() }\n\
+                fn f(a: self::child::X) -> crate::error::Result { my_crate::x(fatbin_ops::edit::Editor) }\n\
                 #[cfg(test)]\nmod tests {\n    use super::*; use crate::tests_only;\n}\n";
-    let module = ["lock", "build"].map(str::to_owned);
+    let module = ["core", "lock", "build"].map(str::to_owned);
     let mut found: Vec<String> = references(text, &module).iter().map(|path| path.join("::")).collect();
     found.sort();
     let expected = [
-        "bytes::View",
-        "check",
-        "error::Result",
-        "lock::build::child::X",
-        "lock::sibling::Item",
-        "report",
-        "scan",
-        "scan::walk::Walk",
+        "core::bytes::View",
+        "core::check",
+        "core::error::Result",
+        "core::lock::build::child::X",
+        "core::lock::sibling::Item",
+        "core::report",
+        "core::scan",
+        "core::scan::walk::Walk",
+        "ops::edit::Editor",
     ];
     assert_eq!(found, expected);
 }

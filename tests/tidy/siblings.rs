@@ -19,24 +19,23 @@ fn sibling_modules_form_no_cycles() {
 
 /// Returns which siblings the modules of each directory use.
 fn dependencies(files: &[SourceFile]) -> BTreeMap<String, Siblings> {
-    let files: Vec<&SourceFile> = files.iter().filter(|file| !file.is_root()).collect();
     let mut children: BTreeMap<&[String], BTreeSet<&str>> = BTreeMap::new();
-    for file in &files {
+    for file in files {
         for depth in 1..file.module.len() {
             children.entry(&file.module[..depth]).or_default().insert(&file.module[depth]);
         }
     }
     let mut imports: BTreeMap<&[String], BTreeMap<String, String>> = BTreeMap::new();
-    for file in &files {
+    for file in files {
         if let Some(names) = children.get(file.module.as_slice()) {
             let names: Vec<&str> = names.iter().copied().collect();
             imports.insert(&file.module, imports_from_children(&file.text, &names).into_iter().collect());
         }
     }
     let mut directories: BTreeMap<String, Siblings> = BTreeMap::new();
-    for file in &files {
+    for file in files {
         for reference in references(&file.text, &file.module) {
-            // Every directory on the file's path that the reference leads through, except the crate's root.
+            // Every directory on the file's path that the reference leads through, from that of the member.
             for depth in 1..file.module.len().min(reference.len()) {
                 let directory = &file.module[..depth];
                 if reference[..depth] != *directory {
@@ -100,10 +99,10 @@ fn a_reference_through_the_parent_leads_to_the_sibling_that_it_imports_from() {
         module: module.iter().map(|part| (*part).to_owned()).collect(),
     };
     let files = [
-        file(&["scan"], "mod walk; mod record; pub use walk::Walk;"),
-        file(&["scan", "walk"], "use super::record::Record;"),
-        file(&["scan", "record"], "use crate::scan::Walk; use super::record::X;"),
+        file(&["core", "scan"], "mod walk; mod record; pub use walk::Walk;"),
+        file(&["core", "scan", "walk"], "use super::record::Record;"),
+        file(&["core", "scan", "record"], "use crate::scan::Walk; use super::record::X;"),
     ];
-    let siblings = &dependencies(&files)["src/scan"];
+    let siblings = &dependencies(&files)["src/core/scan"];
     assert_eq!(cycles(siblings), [["record", "walk"]]);
 }

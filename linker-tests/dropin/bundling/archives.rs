@@ -46,7 +46,7 @@ pub fn are_unbundled_like_the_tool(pair: &Pair) -> Result<()> {
     // The tool does not make such a bundle.
     let ids = ["DEVICE", "DEVICE:xnack+"].map(spelled);
     let entries: Vec<(&str, &[u8])> = ids.iter().map(|id| (id.as_str(), id.as_bytes())).collect();
-    let conflicting = fatbin::internals::format::bundle::write(&entries, 1).context("a bundle of a few bytes")?;
+    let conflicting = fatbin_core::format::bundle::write(&entries, 1).context("a bundle of a few bytes")?;
     std::fs::write(pair.directory.join("conflict.o"), conflicting.to_vec())?;
     let names = MEMBERS.map(|(name, _)| name);
     let ar = || Ok::<_, anyhow::Error>(Step::new(&pair.directory, Tool::Ar.path()?).arg("rcD"));

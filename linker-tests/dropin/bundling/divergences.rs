@@ -1,6 +1,6 @@
 //! Divergences of the drop-in, as a table: a call, the results of both programs, and the reason.
 //!
-//! `src/cli/dropin/offload_bundler` documents the reasons too. Here they are tested, so that none of them is out of date.
+//! `src/dropin/offload_bundler` documents the reasons too. Here they are tested, so that none of them is out of date.
 
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //! images, on hosts of every format, and on malformed files. LLVM's llvm-objcopy lacks the option of ROCm's, so that its
 //! drop-in is compared with `fatbin extract`.
 //!
-//! `src/cli/dropin/offloading` lists the divergences, and [`divergences`] tests them.
+//! `src/dropin/offloading` lists the divergences, and [`divergences`] tests them.
 
 mod divergences;
 mod inputs;

@@ -3,6 +3,6 @@
 mod pages;
 mod remedies;
 
-pub use crate::base::code::{Code, Coded};
+pub use fatbin_core::base::code::{Code, Coded};
 pub use pages::{Page, Section, pages, rule_help};
 pub use remedies::{Options, complete, failure, message, options};

@@ -1,7 +1,7 @@
 //! The pages about codes and rules, in Markdown.
 
-use crate::check::Rule;
-use crate::cli::texts::text;
+use crate::texts::text;
+use fatbin_ops::check::Rule;
 
 /// Names of pages about errors, then the page about the rules of `check`.
 const PAGES: &str = "command-line bytes files images names bundles selection changes policies links rules";
@@ -54,7 +54,7 @@ pub fn rule_help(rule: Rule) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::codes::Code;
+    use crate::codes::Code;
 
     #[test]
     fn every_code_and_every_rule_has_a_section_in_their_order() {

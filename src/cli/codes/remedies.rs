@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::base::code::{Coded, Remedy};
-use crate::check::Verdict;
-use crate::scan::inventory::File;
+use fatbin_core::base::code::{Coded, Remedy};
+use fatbin_core::scan::inventory::File;
+use fatbin_ops::check::Verdict;
 
 /// Texts around the message of an error.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +76,7 @@ fn image(properties: String) -> Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::error::{Cause, Resource};
+    use fatbin_core::base::error::{Cause, Resource};
 
     #[test]
     fn the_security_policy_lists_the_option_for_each_limit() {

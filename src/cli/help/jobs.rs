@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Command;
 
 use super::render::{width, wrap};
-use crate::cli::terminal;
+use crate::terminal;
 
 /// What people use commands for.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn every_command_has_one_job() {
-        let program = crate::cli::Arguments::command();
+        let program = crate::Arguments::command();
         let visible = program.get_subcommands().filter(|command| !command.is_hide_set());
         let mut defined: Vec<&str> = visible.map(Command::get_name).collect();
         let mut listed: Vec<&str> = JOBS.iter().flat_map(|job| job.commands).copied().collect();

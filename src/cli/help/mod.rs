@@ -17,7 +17,7 @@ use clap::{Args, Command, CommandFactory};
 use super::failure::{Failure, Result};
 use super::known_names::KnownNames;
 use super::{Status, terminal};
-use crate::base::spelling::Suggestions;
+use fatbin_core::base::spelling::Suggestions;
 use pages::{CHAPTERS, Page};
 
 pub use jobs::{JOBS, Job, by_job, on_one_screen};
@@ -88,7 +88,7 @@ fn topic_parser() -> KnownNames<StringValueParser> {
 
 /// Returns the names of all commands and topics.
 fn names() -> Vec<String> {
-    let program = crate::cli::Arguments::command();
+    let program = crate::Arguments::command();
     let pages = Pages;
     let commands = program.get_subcommands().map(|command| command.get_name().to_owned());
     commands.chain(pages.iter().map(|page| topic(&pages, page, &program).to_owned())).collect()

@@ -1,6 +1,6 @@
 //! The pages of the book in the program.
 
-use crate::cli::texts::texts;
+use crate::texts::texts;
 
 /// Name of the page that lists the other pages of its directory.
 const INDEX: &str = "README";

@@ -3,7 +3,7 @@
 use console::{Alignment, Style, measure_text_width, pad_str};
 
 use super::markdown::{Block, Span, parse, spans};
-use crate::cli::report::Screen;
+use crate::report::Screen;
 
 /// Width of output that is not a terminal, and maximum width on terminals: longer lines are hard to read.
 const DEFAULT_WIDTH: usize = 80;

@@ -1,7 +1,7 @@
 //! Tests of the layout of pages.
 
 use super::render::render;
-use crate::cli::report::Screen;
+use crate::report::Screen;
 
 const PAGE: &str = "# Title: `code`\n\nA paragraph with [a link](other.md), `code` and **bold** words that is wrapped.\n\n## Part\n\n- one\n  and more of it\n\
                     - two\n\n```console\n$ fatbin scan program\n  output\n```\n\n| name | function | bytes |\n|---|---|---:|\n| `a` | short | 1 |\n\

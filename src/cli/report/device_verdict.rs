@@ -4,8 +4,8 @@ use console::measure_text_width;
 
 use super::style::Meaning;
 use super::text::{printable, shorten};
-use crate::analyze::coverage::CoverageCell;
-use crate::target::runs_on::LoadMethod;
+use fatbin_core::target::runs_on::LoadMethod;
+use fatbin_ops::analyze::coverage::CoverageCell;
 
 /// Formats how the kernels run on a device, in clauses: the most frequent way, then the others with their numbers, the
 /// worst last. Where most kernels have no code, the first clause states how many have some.

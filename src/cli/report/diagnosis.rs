@@ -2,8 +2,8 @@
 
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
-use crate::base::json::{JsonWriter, json_document};
-use crate::link::doctor::{Diagnosis, OutputSection, Problem};
+use fatbin_core::base::json::{JsonWriter, json_document};
+use fatbin_ops::link::doctor::{Diagnosis, OutputSection, Problem};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.doctor/1";

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
-use crate::base::bytes::size_of_range;
-use crate::edit::{EditedContainer, ImageFate, KeepsSize, Loss, Strip, Stripped};
-use crate::format::ContainerType;
-use crate::format::readers::Reader;
-use crate::scan::inventory::{Container, File, Image};
-use crate::target::natural_order;
+use fatbin_core::base::bytes::size_of_range;
+use fatbin_core::format::ContainerType;
+use fatbin_core::format::readers::Reader;
+use fatbin_core::scan::inventory::{Container, File, Image};
+use fatbin_core::target::natural_order;
+use fatbin_ops::edit::{EditedContainer, ImageFate, KeepsSize, Loss, Strip, Stripped};
 
 /// Number and bytes of images.
 #[derive(Debug, Clone, Copy, Default)]

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use super::json::target;
 use super::proof::fate;
-use crate::base::json::{json_document, nested_json};
-use crate::edit::EditedFile;
-use crate::scan::inventory::File;
+use fatbin_core::base::json::{json_document, nested_json};
+use fatbin_core::scan::inventory::File;
+use fatbin_ops::edit::EditedFile;
 
 /// Name and version of the schema.
 const SCHEMA: &str = "fatbin.edit/1";

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use super::json::target;
-use crate::base::bytes::hexadecimal;
-use crate::base::codec::Codec;
-use crate::base::json::{JsonWriter, json_document, nested_json};
-use crate::scan::inventory::{File, NestedImage};
+use fatbin_core::base::bytes::hexadecimal;
+use fatbin_core::base::codec::Codec;
+use fatbin_core::base::json::{JsonWriter, json_document, nested_json};
+use fatbin_core::scan::inventory::{File, NestedImage};
 
 /// Name and version of the schema.
 const SCHEMA: &str = "fatbin.extract/1";

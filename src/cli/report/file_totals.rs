@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Nothing;
-use crate::analyze::size::{ArchTotals, Owner, parts};
-use crate::analyze::survey::Survey;
-use crate::base::bytes::total;
-use crate::scan::inventory::FileFormat;
+use fatbin_core::base::bytes::total;
+use fatbin_core::scan::inventory::FileFormat;
+use fatbin_ops::analyze::size::{ArchTotals, Owner, parts};
+use fatbin_ops::analyze::survey::Survey;
 
 /// Sums over files. A package may have so many that none is kept.
 #[derive(Debug, Default)]

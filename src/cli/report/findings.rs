@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::check::{Finding, ImageLocation};
-use crate::target::natural_order;
+use fatbin_core::target::natural_order;
+use fatbin_ops::check::{Finding, ImageLocation};
 
 /// Findings of one file and rule with the same message.
 pub struct FindingGroup<'a> {
@@ -18,7 +18,7 @@ pub fn group_findings(findings: &[Finding]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     let mut known = HashMap::new();
     for finding in findings {
-        let Finding { rule, outcome, path, image, kernel, message, detail, remedy: _ } = finding;
+        let Finding { rule, outcome, path, image, kernel, message, detail, .. } = finding;
         let key = (rule, outcome, path, image.is_some(), kernel, message, detail);
         let group = *known.entry(key).or_insert(groups.len());
         if group == groups.len() {
@@ -53,7 +53,7 @@ impl FindingGroup<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Outcome, Rule};
+    use fatbin_ops::check::{Outcome, Rule};
 
     fn finding(number: usize, arch: &str, message: &str) -> Finding {
         Finding {

@@ -9,16 +9,16 @@ use std::num::NonZero;
 use serde_json::Value;
 
 use super::nothing;
-use crate::base::bytes::hexadecimal;
-use crate::base::code::Coded;
-use crate::base::codec::Codec;
-use crate::base::error::Malformed;
-use crate::base::escape::escaped;
-use crate::base::json::{self, JsonWriter, to_pretty_json};
-use crate::cli::codes;
-use crate::format::UnknownValue;
-use crate::scan::inventory::{self, FileFormat, NotOpened, WrapperKind, WrapperTarget};
-use crate::target::OffloadKind;
+use crate::codes;
+use fatbin_core::base::bytes::hexadecimal;
+use fatbin_core::base::code::Coded;
+use fatbin_core::base::codec::Codec;
+use fatbin_core::base::error::Malformed;
+use fatbin_core::base::escape::escaped;
+use fatbin_core::base::json::{self, JsonWriter, to_pretty_json};
+use fatbin_core::format::UnknownValue;
+use fatbin_core::scan::inventory::{self, FileFormat, NotOpened, WrapperKind, WrapperTarget};
+use fatbin_core::target::OffloadKind;
 
 /// Name and version of the schema.
 const SCHEMA: &str = "fatbin.scan/1";

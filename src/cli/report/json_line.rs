@@ -4,9 +4,9 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 
-use crate::base::escape::escape_json;
+use fatbin_core::base::escape::escape_json;
 
-/// Writes a document, with strings that are escaped like in [`base::json`](crate::base::json).
+/// Writes a document, with strings that are escaped like in [`base::json`](fatbin_core::base::json).
 pub fn write_json_line(document: &impl Serialize, to: impl Write) {
     let mut to = BufWriter::new(to);
     let written = serde_json::to_writer(Escaping(&mut to), document).map_err(io::Error::from).and_then(|()| to.flush());

@@ -3,9 +3,9 @@
 
 use super::Screen;
 use super::text::{Column, columns, counted, printable};
-use crate::base::json::{JsonWriter, json_document};
-use crate::link::{LinkReport, LinkedTarget, UnusedArchive};
-use crate::target::OffloadKind;
+use fatbin_core::base::json::{JsonWriter, json_document};
+use fatbin_core::target::OffloadKind;
+use fatbin_ops::link::{LinkReport, LinkedTarget, UnusedArchive};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.link/1";

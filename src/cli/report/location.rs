@@ -6,10 +6,10 @@
 //!     "frames": [ { "function": "_Z3barj", "demangled": "bar(unsigned int)", "file": "/src/a.cu", "line": 4, "column": 77 } ] } ] }
 //! ```
 
-use crate::base::escape::escape;
-use crate::base::json::JsonWriter;
-use crate::image::{Frame, demangle};
-use crate::scan::ImageRef;
+use fatbin_core::base::escape::escape;
+use fatbin_core::base::json::JsonWriter;
+use fatbin_core::image::{Frame, demangle};
+use fatbin_core::scan::ImageRef;
 
 const SCHEMA: &str = "fatbin.addr2line/1";
 

@@ -1,9 +1,9 @@
 //! `metadata`: the part of a package's metadata that its device code determines, in the formats of other programs, and
 //! as a document of schema `fatbin.metadata/1`.
 
-use crate::analyze::metadata::{Backend, DeviceCode, VersionSpec, conda, hugging_face, wheel_variant};
-use crate::base::json::{JsonWriter, json_document, to_indented_json, to_pretty_json};
-use crate::target::nvptx::{self, Suffix};
+use fatbin_core::base::json::{JsonWriter, json_document, to_indented_json, to_pretty_json};
+use fatbin_core::target::nvptx::{self, Suffix};
+use fatbin_ops::analyze::metadata::{Backend, DeviceCode, VersionSpec, conda, hugging_face, wheel_variant};
 
 /// Name and version of the schema.
 const SCHEMA: &str = "fatbin.metadata/1";

@@ -3,9 +3,9 @@
 use super::screen::Screen;
 use super::style::Meaning;
 use super::text::{counted, printable, shorten, wrapped};
-use crate::cli::shell::quoted;
-use crate::format::ContainerType;
-use crate::scan::inventory::{File, NotOpened, SignKind};
+use crate::shell::quoted;
+use fatbin_core::format::ContainerType;
+use fatbin_core::scan::inventory::{File, NotOpened, SignKind};
 
 /// Width of the text, and of the labels with the spaces around them.
 const WIDTH: usize = 80;

@@ -13,15 +13,15 @@ use super::requires::or_newer;
 use super::screen::human_size;
 use super::style::Meaning;
 use super::text::{counted, printable, shorten, wrapped};
-use crate::analyze::coverage::{Coverage, CoverageCell};
-use crate::analyze::select::{FileFloors, NamedDevice, Need};
-use crate::analyze::size::{PackageSizes, Size};
-use crate::analyze::survey::Survey;
-use crate::base::bytes::total;
-use crate::cli::shell::quoted;
-use crate::format::readers::Product;
-use crate::image::short_name;
-use crate::target::gpu_names;
+use crate::shell::quoted;
+use fatbin_core::base::bytes::total;
+use fatbin_core::format::readers::Product;
+use fatbin_core::image::short_name;
+use fatbin_core::target::gpu_names;
+use fatbin_ops::analyze::coverage::{Coverage, CoverageCell};
+use fatbin_ops::analyze::select::{FileFloors, NamedDevice, Need};
+use fatbin_ops::analyze::size::{PackageSizes, Size};
+use fatbin_ops::analyze::survey::Survey;
 
 /// What is known about the inputs.
 #[derive(Debug)]

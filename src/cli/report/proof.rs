@@ -6,10 +6,10 @@
 use std::path::Path;
 
 use super::json::target;
-use crate::base::bytes::hexadecimal;
-use crate::base::json::{JsonWriter, json_document, nested_json};
-use crate::edit::{EditedFile, ImageFate, Proof};
-use crate::scan::inventory::File;
+use fatbin_core::base::bytes::hexadecimal;
+use fatbin_core::base::json::{JsonWriter, json_document, nested_json};
+use fatbin_core::scan::inventory::File;
+use fatbin_ops::edit::{EditedFile, ImageFate, Proof};
 
 /// Name and version of the schema.
 pub const PROOF_SCHEMA: &str = "fatbin.proof/1";

@@ -3,8 +3,8 @@
 
 use super::text::{counted, printable};
 use super::{Meaning, Screen};
-use crate::base::json::{JsonWriter, json_document};
-use crate::edit::repaired::{BuiltFile, MovedContainer, RepairedFile};
+use fatbin_core::base::json::{JsonWriter, json_document};
+use fatbin_ops::edit::repaired::{BuiltFile, MovedContainer, RepairedFile};
 
 /// Name and version of the schema.
 const SCHEMA: &str = "fatbin.repaired/1";

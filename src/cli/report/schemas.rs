@@ -2,7 +2,7 @@
 //!
 //! The number in the name of a schema changes only when a field is removed or changes its meaning.
 
-use crate::cli::texts::text;
+use crate::texts::text;
 
 /// Commands that write JSON, other documents, and `policy`.
 pub const SCHEMAS: &str = "scan inspect addr2line extract select select-set requires diff repaired size link verify \
@@ -12,7 +12,7 @@ pub const SCHEMAS: &str = "scan inspect addr2line extract select select-set requ
 pub fn schema(name: &str) -> &'static str {
     match name {
         // Policies are TOML, which a schema describes like JSON.
-        "policy" => include_str!("../../check/policy-1.schema.json"),
+        "policy" => fatbin_ops::check::POLICY_SCHEMA,
         _ => text(&format!("schemas/fatbin.{name}-1.schema.json")),
     }
 }
@@ -24,11 +24,11 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::check::Rule;
-    use crate::check::lock::DifferenceCause;
-    use crate::format::{ContainerType, ImageKind};
-    use crate::link::doctor::ProblemKind;
-    use crate::scan::inventory::NotOpened;
+    use fatbin_core::format::{ContainerType, ImageKind};
+    use fatbin_core::scan::inventory::NotOpened;
+    use fatbin_ops::check::Rule;
+    use fatbin_ops::check::lock::DifferenceCause;
+    use fatbin_ops::link::doctor::ProblemKind;
 
     /// Adds all lists of permitted values in a schema.
     fn collect_enums(schema: &Value, enums: &mut Vec<BTreeSet<String>>) {

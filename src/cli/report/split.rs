@@ -2,7 +2,7 @@
 
 use super::Screen;
 use super::text::{counted, printable};
-use crate::edit::split::SplitFile;
+use fatbin_ops::edit::split::SplitFile;
 
 /// Returns a line for each file.
 pub fn split_text(files: &[SplitFile], screen: &Screen) -> String {

@@ -3,12 +3,12 @@
 use super::Screen;
 use super::style::Meaning;
 use super::text::{Column, columns, counted, headline, printable};
-use crate::format::{ImageKind, UnknownValue};
-use crate::scan::inventory::{
+use fatbin_core::format::{ImageKind, UnknownValue};
+use fatbin_core::scan::inventory::{
     Container, File, FoundArchive, Image, KpackReference, NestedImage, Node, Section, Wrapper, WrapperKind,
     WrapperTarget,
 };
-use crate::target::{OffloadKind, subarch};
+use fatbin_core::target::{OffloadKind, subarch};
 
 /// Symbols have a column only if an image has one. Such images are arrays in the data of a program.
 fn headings(has_symbols: bool) -> Vec<Column> {
@@ -244,8 +244,8 @@ pub fn verified_text(file: &File, problems: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::ContainerType;
-    use crate::scan::inventory::{FileFormat, SectionRef};
+    use fatbin_core::format::ContainerType;
+    use fatbin_core::scan::inventory::{FileFormat, SectionRef};
 
     fn file(triple: &str) -> File {
         let image = Image {

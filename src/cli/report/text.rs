@@ -7,8 +7,8 @@ use console::{Alignment, measure_text_width};
 
 use super::screen::Screen;
 use super::style::Meaning;
-use crate::base::escape::{escape, escaped};
-use crate::image::short_name;
+use fatbin_core::base::escape::{escape, escaped};
+use fatbin_core::image::short_name;
 
 /// Heading and alignment of a column.
 pub struct Column {

@@ -2,12 +2,12 @@
 //! from a schema.
 
 use super::json::errors;
-use crate::analyze::verify::VerifyError;
-use crate::base::code::Coded;
-use crate::base::json::{json_document, nested_json};
-use crate::cli::codes;
-use crate::format::ImageKind;
-use crate::scan::inventory::{File, NotOpened};
+use crate::codes;
+use fatbin_core::base::code::Coded;
+use fatbin_core::base::json::{json_document, nested_json};
+use fatbin_core::format::ImageKind;
+use fatbin_core::scan::inventory::{File, NotOpened};
+use fatbin_ops::analyze::verify::VerifyError;
 
 /// Name and version of the schema.
 const SCHEMA: &str = "fatbin.verify/1";

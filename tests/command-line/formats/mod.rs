@@ -6,8 +6,8 @@ mod registration;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fatbin::internals::format::kpack;
-use fatbin::internals::format::kpack::{KpackMember, KpackProperties};
+use fatbin_core::format::kpack;
+use fatbin_core::format::kpack::{KpackMember, KpackProperties};
 use serde_json::Value;
 use sha2::Digest;
 
@@ -190,10 +190,7 @@ fn compressed_bundles_are_read_by_the_tables() {
             assert_eq!(header.bytes("magic"), b"CCOB");
             assert_eq!([header.get("version"), header.get("method")], [version, method]);
             assert_eq!([header.get("total size"), header.get("uncompressed size")], [bytes.len(), plain.len()]);
-            assert_eq!(
-                header.get("hash") as u64,
-                fatbin::internals::format::ccob::hash([plain.as_slice()].into_iter())
-            );
+            assert_eq!(header.get("hash") as u64, fatbin_core::format::ccob::hash([plain.as_slice()].into_iter()));
             let magic: &[u8] = if codec == "zstd" { &[0x28, 0xb5, 0x2f, 0xfd] } else { &[0x78] };
             assert!(bytes[header.size()..].starts_with(magic), "the stream follows the header");
         }

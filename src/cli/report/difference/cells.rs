@@ -1,8 +1,8 @@
 //! Cells of the tables, and the line that counts the rows that are left out.
 
-use crate::cli::report::Screen;
-use crate::cli::report::text::{counted, printable};
-use crate::image::short_name;
+use crate::report::Screen;
+use crate::report::text::{counted, printable};
+use fatbin_core::image::short_name;
 
 /// Maximum number of files, and of kernels per file, that are shown without `--all`.
 pub const MAX_ROWS: usize = 20;

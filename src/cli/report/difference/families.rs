@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cells::{MAX_ROWS, shortened};
 use super::rows::Row;
-use crate::check::lock::KernelDifference;
-use crate::cli::report::Screen;
-use crate::cli::report::style::{Meaning, of_growth};
-use crate::cli::report::text::{Column, columns, printable};
-use crate::image::{family, short_name};
+use crate::report::Screen;
+use crate::report::style::{Meaning, of_growth};
+use crate::report::text::{Column, columns, printable};
+use fatbin_core::image::{family, short_name};
+use fatbin_ops::check::lock::KernelDifference;
 
 /// Maximum number of kernels that are listed without their families.
 const FEW: usize = 8;

@@ -22,9 +22,9 @@
 //! ```
 
 use super::Differences;
-use crate::base::bytes::hexadecimal;
-use crate::base::json::{JsonWriter, json_document};
-use crate::check::lock::{self, FileDifference, GrowthLimit, KernelDifference, LockedKernel, TargetDifference};
+use fatbin_core::base::bytes::hexadecimal;
+use fatbin_core::base::json::{JsonWriter, json_document};
+use fatbin_ops::check::lock::{self, FileDifference, GrowthLimit, KernelDifference, LockedKernel, TargetDifference};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.diff/1";

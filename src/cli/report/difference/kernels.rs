@@ -5,11 +5,11 @@ use super::Detail;
 use super::cells::{MAX_ROWS, cell, left_out, shortened, size_cell};
 use super::families::families;
 use super::rows::{Row, rows};
-use crate::check::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
-use crate::cli::report::Screen;
-use crate::cli::report::style::{Meaning, of_growth};
-use crate::cli::report::text::{Column, columns, counted, printable};
-use crate::image::Figure;
+use crate::report::Screen;
+use crate::report::style::{Meaning, of_growth};
+use crate::report::text::{Column, columns, counted, printable};
+use fatbin_core::image::Figure;
+use fatbin_ops::check::lock::{FIGURES, KernelDifference, LockedKernel, TargetDifference};
 
 /// Maximum number of archs, and of different changes, of a kernel that are shown without `--all`.
 const MAX_PARTS: usize = 4;

@@ -11,7 +11,7 @@ mod table;
 pub use json::differences_json;
 pub use table::differences_table;
 
-use crate::check::lock::{BudgetResult, Comparison};
+use fatbin_ops::check::lock::{BudgetResult, Comparison};
 
 /// Rows of the tables.
 #[derive(Debug, Clone, Copy, Default)]

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::cells::or_dash;
-use crate::check::lock::{KernelDifference, LockedKernel, TargetDifference};
-use crate::target::natural_order;
+use fatbin_core::target::natural_order;
+use fatbin_ops::check::lock::{KernelDifference, LockedKernel, TargetDifference};
 
 /// A kernel and its difference for each arch.
 pub struct Row<'a> {

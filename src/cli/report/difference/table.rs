@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cells::{MAX_ROWS, cell, left_out, or_dash, shortened, size_cell};
 use super::kernels::{kernels, meaning_of_details};
 use super::{Detail, Differences};
-use crate::base::bytes::total;
-use crate::check::lock::{
+use crate::report::Screen;
+use crate::report::style::{Meaning, of_growth};
+use crate::report::text::{Column, columns, counted, headline, paragraph, printable};
+use fatbin_core::base::bytes::total;
+use fatbin_ops::check::lock::{
     BudgetResult, Change, Comparison, DifferenceCause, Duplicate, FileDifference, Measure, OtherVersions,
     TargetDifference, TargetTotals, growth,
 };
-use crate::cli::report::Screen;
-use crate::cli::report::style::{Meaning, of_growth};
-use crate::cli::report::text::{Column, columns, counted, headline, paragraph, printable};
 
 /// Returns the differences as lines that end in a newline.
 pub fn differences_table(differences: &Differences<'_>, detail: Detail, screen: &Screen) -> String {

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::analyze::coverage::{
+use crate::report::Screen;
+use crate::report::style::{Meaning, of_count, of_defects};
+use crate::report::text::{Column, columns, counted, printable, wrapped, write_columns};
+use fatbin_core::image::{family, short_name};
+use fatbin_ops::analyze::coverage::{
     Coverage, CoverageCell, CoveredKernel, DeviceCounts, FamilyCell, UninspectedImages, is_native,
 };
-use crate::cli::report::Screen;
-use crate::cli::report::style::{Meaning, of_count, of_defects};
-use crate::cli::report::text::{Column, columns, counted, printable, wrapped, write_columns};
-use crate::image::{family, short_name};
 
 /// Writes the kernels that do not run as native code everywhere, by the devices and what runs there instead. The other
 /// kernels have one line.

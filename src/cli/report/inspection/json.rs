@@ -28,12 +28,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::analyze::coverage::{Coverage, CoverageCell, CoveredKernel};
-use crate::analyze::inspect::InspectedImage;
-use crate::base::json::{JsonWriter, nested_json};
-use crate::cli::report::json::{error, errors, identity};
-use crate::image::{CompileUnit, Figure, Kernel};
-use crate::scan::inventory::{self, PropertyValue};
+use crate::report::json::{error, errors, identity};
+use fatbin_core::base::json::{JsonWriter, nested_json};
+use fatbin_core::image::{CompileUnit, Figure, Kernel};
+use fatbin_core::scan::inventory::{self, PropertyValue};
+use fatbin_ops::analyze::coverage::{Coverage, CoverageCell, CoveredKernel};
+use fatbin_ops::analyze::inspect::InspectedImage;
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.inspect/1";

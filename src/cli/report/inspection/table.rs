@@ -6,14 +6,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::analyze::inspect::InspectedImage;
-use crate::base::bytes::total;
-use crate::cli::report::Screen;
-use crate::cli::report::table::metadata_entries;
-use crate::cli::report::text::{Column, columns, counted, printable};
-use crate::image::{DebugInfo, DebugLevel, Figure, Kernel, family};
-use crate::scan::inventory::{File, Property, PropertySet, PropertyValue};
-use crate::target::OffloadKind;
+use crate::report::Screen;
+use crate::report::table::metadata_entries;
+use crate::report::text::{Column, columns, counted, printable};
+use fatbin_core::base::bytes::total;
+use fatbin_core::image::{DebugInfo, DebugLevel, Figure, Kernel, family};
+use fatbin_core::scan::inventory::{File, Property, PropertySet, PropertyValue};
+use fatbin_core::target::OffloadKind;
+use fatbin_ops::analyze::inspect::InspectedImage;
 
 /// Returns the contents of one image of the file `path`, with a final newline.
 pub fn inspection_table(path: &str, inspected: &InspectedImage<'_>, screen: &Screen) -> String {

@@ -11,21 +11,21 @@ use serde::{Serialize, Serializer};
 use super::inputs::{InputData, Inputs};
 use super::packages::{PackageData, PackedPlace, PagePackages};
 use super::verdict::VerdictData;
-use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
-use crate::analyze::size::{self, Owner, Rest, Size};
-use crate::analyze::survey::{ImageSurvey, KernelNames, PackageSurvey, ShownNames, Survey};
-use crate::base::codec::Codec;
-use crate::base::error::Result;
-use crate::check;
-use crate::cli::codes;
-use crate::cli::report::overview::needs;
-use crate::cli::report::text::printable;
-use crate::format::ImageKind;
-use crate::image::{DebugLevel, Kernel, family};
-use crate::scan::inventory::{self, NestedImage};
-use crate::target::gpu_names::gpu_of;
-use crate::target::runs_on::LoadMethod;
-use crate::target::{natural_order, subarch};
+use crate::codes;
+use crate::report::overview::needs;
+use crate::report::text::printable;
+use fatbin_core::base::codec::Codec;
+use fatbin_core::base::error::Result;
+use fatbin_core::format::ImageKind;
+use fatbin_core::image::{DebugLevel, Kernel, family};
+use fatbin_core::scan::inventory::{self, NestedImage};
+use fatbin_core::target::gpu_names::gpu_of;
+use fatbin_core::target::runs_on::LoadMethod;
+use fatbin_core::target::{natural_order, subarch};
+use fatbin_ops::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
+use fatbin_ops::analyze::size::{self, Owner, Rest, Size};
+use fatbin_ops::analyze::survey::{ImageSurvey, KernelNames, PackageSurvey, ShownNames, Survey};
+use fatbin_ops::check;
 
 /// A numeric property of kernels.
 #[derive(Serialize)]

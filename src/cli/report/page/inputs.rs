@@ -8,9 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::analyze::survey::Survey;
-use crate::base::bytes::hexadecimal;
-use crate::cli::report::text::printable;
+use crate::report::text::printable;
+use fatbin_core::base::bytes::hexadecimal;
+use fatbin_ops::analyze::survey::Survey;
 
 /// A file on disk.
 #[derive(Serialize)]

@@ -21,15 +21,15 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::analyze::survey::{ImageSurvey, Survey};
-use crate::base::error::Result;
-use crate::base::io::{Output, OutputPath};
-use crate::check::Verdict;
-use crate::cli::report::json_line::write_json_line;
-use crate::cli::texts::text;
-use crate::scan::inventory::{File, NestedImage};
+use crate::report::json_line::write_json_line;
+use crate::texts::text;
 use base64::base64;
 use data::{FileData, PageData, problems};
+use fatbin_core::base::error::Result;
+use fatbin_core::base::io::{Output, OutputPath};
+use fatbin_core::scan::inventory::{File, NestedImage};
+use fatbin_ops::analyze::survey::{ImageSurvey, Survey};
+use fatbin_ops::check::Verdict;
 
 /// Names of scripts of the page, which share one scope, in this order.
 const SCRIPTS: &str = "elements theme figures address tree squarify treemap table coverage tables summary start";

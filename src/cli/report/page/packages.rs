@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::analyze::size::{PackageSizes, Packages, PackedFile, Size};
-use crate::base::error::Result;
-use crate::cli::access;
-use crate::cli::report::text::printable;
+use crate::access;
+use crate::report::text::printable;
+use fatbin_core::base::error::Result;
+use fatbin_ops::analyze::size::{PackageSizes, Packages, PackedFile, Size};
 
 /// A package. The bytes of the surveyed members and the rests add up to its size.
 #[derive(Serialize)]

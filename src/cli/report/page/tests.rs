@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::Page;
 use super::base64::BASE64;
-use crate::analyze::survey::{ImageSurvey, Survey};
-use crate::base::bytes::Limits;
-use crate::base::codec::Codec;
-use crate::base::error::Cause;
-use crate::check::{Evaluation, Finding, ImageLocation, Outcome, Rule, Verdict};
-use crate::format::{ContainerType, ImageKind};
-use crate::image::{Category, Inspection, Kernel, SourceLine};
-use crate::scan::inventory::{Container, File, Image, StoredBytes};
+use fatbin_core::base::bytes::Limits;
+use fatbin_core::base::codec::Codec;
+use fatbin_core::base::error::Cause;
+use fatbin_core::format::{ContainerType, ImageKind};
+use fatbin_core::image::{Category, Inspection, Kernel, SourceLine};
+use fatbin_core::scan::inventory::{Container, File, Image, StoredBytes};
+use fatbin_ops::analyze::survey::{ImageSurvey, Survey};
+use fatbin_ops::check::{Evaluation, Finding, ImageLocation, Outcome, Rule, Verdict};
 
 fn image(triple: &str, arch: &str, image_kind: ImageKind) -> Image {
     Image {
@@ -62,7 +62,7 @@ fn cubin(arch: &str) -> Image {
     image("nvptx64-nvidia-cuda", arch, ImageKind::Elf)
 }
 
-fn page(files: &[&Survey], verdict: Option<&Verdict>) -> crate::base::error::Result<String> {
+fn page(files: &[&Survey], verdict: Option<&Verdict>) -> fatbin_core::base::error::Result<String> {
     let mut page = Page::new();
     for file in files {
         page.add((*file).clone());
@@ -120,7 +120,11 @@ fn escapes_hostile_text_in_every_field() {
     let inspection = file.image_surveys[0].inspection.as_mut().unwrap();
     inspection.kernels[0].source = Some(SourceLine { file: evil.to_owned(), line: 1 });
     file.file.failure = Some(evil.to_owned());
-    file.file.errors.push(crate::base::bytes::View::new(b"").malformed("x", 0, Cause::Described(evil.to_owned())));
+    file.file.errors.push(fatbin_core::base::bytes::View::new(b"").malformed(
+        "x",
+        0,
+        Cause::Described(evil.to_owned()),
+    ));
     let place = ImageLocation { number: 0, offset: Some(64), arch: Some(evil.to_owned()) };
     let finding = Finding {
         rule: Rule::RequiredArchs,
@@ -213,7 +217,7 @@ fn leaves_out_images_that_were_not_inspected() {
 fn names_the_innermost_container_of_nested_images() {
     let mut outer = image("", "", ImageKind::Fatbin);
     outer.containers = vec![Container { container_type: ContainerType::Ccob, ..container(vec![cubin("sm_90")]) }];
-    let host = Image { kind: Some(crate::target::OffloadKind::Host), ..cubin("x") };
+    let host = Image { kind: Some(fatbin_core::target::OffloadKind::Host), ..cubin("x") };
     let file = File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty("f".to_owned()) };
     let file = Survey {
         file,

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::base::escape::escape;
-use crate::check::{self, Rule};
-use crate::cli::report::findings::{FindingGroup, group_findings};
-use crate::cli::report::text::printable;
+use crate::report::findings::{FindingGroup, group_findings};
+use crate::report::text::printable;
+use fatbin_core::base::escape::escape;
+use fatbin_ops::check::{self, Rule};
 
 /// Verdict in the document of the page.
 #[derive(Serialize)]

@@ -21,12 +21,12 @@
 use std::num::NonZero;
 
 use super::RequiredFile;
-use crate::analyze::requires::{Limit, Release};
-use crate::analyze::select::{DeviceNeed, FloorCause, Need};
-use crate::base::json::{JsonWriter, nested_json};
-use crate::cli::report::json::errors;
-use crate::format::readers::Product;
-use crate::scan::inventory::File;
+use crate::report::json::errors;
+use fatbin_core::base::json::{JsonWriter, nested_json};
+use fatbin_core::format::readers::Product;
+use fatbin_core::scan::inventory::File;
+use fatbin_ops::analyze::requires::{Limit, Release};
+use fatbin_ops::analyze::select::{DeviceNeed, FloorCause, Need};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.requires/1";

@@ -7,8 +7,8 @@ pub use json::{required_json, requires_document, unread_json};
 pub(super) use text::or_newer;
 pub use text::requires_text;
 
-use crate::analyze::host_runtime::HostRuntime;
-use crate::analyze::select::{DeviceNeed, FileFloors, NamedDevice};
+use fatbin_ops::analyze::host_runtime::HostRuntime;
+use fatbin_ops::analyze::select::{DeviceNeed, FileFloors, NamedDevice};
 
 /// A file with the floors on some devices.
 #[derive(Debug)]

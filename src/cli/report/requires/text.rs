@@ -1,13 +1,13 @@
 //! Text of `requires`: a line for each file, and a table of the floors on devices.
 
 use super::RequiredFile;
-use crate::analyze::requires::Release;
-use crate::analyze::select::{DeviceNeed, FloorCause, Need};
-use crate::cli::report::Screen;
-use crate::cli::report::selection::to_be_linked;
-use crate::cli::report::text::{Block, Column, columns, counted, headline, paragraph, printable};
-use crate::format::readers::Product;
-use crate::target::Platform;
+use crate::report::Screen;
+use crate::report::selection::to_be_linked;
+use crate::report::text::{Block, Column, columns, counted, headline, paragraph, printable};
+use fatbin_core::format::readers::Product;
+use fatbin_core::target::Platform;
+use fatbin_ops::analyze::requires::Release;
+use fatbin_ops::analyze::select::{DeviceNeed, FloorCause, Need};
 
 /// The image that the runtime prefers on a device.
 const BEST: &str = "best image";

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::analyze::select::SelectionGap;
-use crate::base::json::JsonWriter;
-use crate::cli::report::text::{counted, printable};
-use crate::image::family;
+use crate::report::text::{counted, printable};
+use fatbin_core::base::json::JsonWriter;
+use fatbin_core::image::family;
+use fatbin_ops::analyze::select::SelectionGap;
 
 /// Number of families of kernels that are listed.
 const LISTED: usize = 8;

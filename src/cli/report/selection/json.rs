@@ -28,10 +28,10 @@
 
 use super::gaps::{KernelGap, write_gap};
 use super::kpack::write_reference;
-use crate::analyze::select::{AnsweredFile, AnsweredSet, Candidate, CandidateSet, CandidateVerdict, Selection};
-use crate::base::json::{JsonWriter, json_document};
-use crate::cli::report::json::{errors, identity};
-use crate::target::Device;
+use crate::report::json::{errors, identity};
+use fatbin_core::base::json::{JsonWriter, json_document};
+use fatbin_core::target::Device;
+use fatbin_ops::analyze::select::{AnsweredFile, AnsweredSet, Candidate, CandidateSet, CandidateVerdict, Selection};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.select/1";

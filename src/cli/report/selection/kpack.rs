@@ -1,9 +1,9 @@
 //! Answers of the loaders of kpack archives: text and JSON.
 
-use crate::analyze::select::kpack::{AnsweredCode, AnsweredDevice, AnsweredReference, KpackAnswer, KpackLoader};
-use crate::base::json::JsonWriter;
-use crate::cli::report::Screen;
-use crate::cli::report::text::{Block, Column, columns, counted, headline, printable};
+use crate::report::Screen;
+use crate::report::text::{Block, Column, columns, counted, headline, printable};
+use fatbin_core::base::json::JsonWriter;
+use fatbin_ops::analyze::select::kpack::{AnsweredCode, AnsweredDevice, AnsweredReference, KpackAnswer, KpackLoader};
 
 /// Returns a block for each device: a row for each range of code objects with equal answers.
 pub fn lists(path: &str, answered: &AnsweredReference<'_>, screen: &Screen) -> Vec<Block> {

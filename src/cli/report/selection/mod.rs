@@ -13,10 +13,10 @@ pub use set::set_text;
 pub use set_json::set_json;
 pub use text::{selection_lists, selection_summary, selection_total};
 
-use crate::analyze::select::relocatable_archs;
-use crate::cli::report::text::printable;
-use crate::scan::inventory::{CodeRole, File};
-use crate::target::Platform;
+use crate::report::text::printable;
+use fatbin_core::scan::inventory::{CodeRole, File};
+use fatbin_core::target::Platform;
+use fatbin_ops::analyze::select::relocatable_archs;
 
 /// Returns the answer about relocatable code of an object, if it has some for a platform.
 pub fn to_be_linked(file: &File, platform: Platform) -> Option<String> {

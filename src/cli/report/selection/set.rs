@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::analyze::select::{Library, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetSelection};
-use crate::cli::report::Screen;
-use crate::cli::report::style::Meaning;
-use crate::cli::report::text::{Column, columns, counted, paragraph, printable};
-use crate::target::gfx_override::{GfxOverride, VARIABLE};
+use crate::report::Screen;
+use crate::report::style::Meaning;
+use crate::report::text::{Column, columns, counted, paragraph, printable};
+use fatbin_core::target::gfx_override::{GfxOverride, VARIABLE};
+use fatbin_ops::analyze::select::{Library, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetSelection};
 
 /// Number of lines in each part without `--verbose`. All parts fit on a screen of 24 lines.
 const LISTED: usize = 6;

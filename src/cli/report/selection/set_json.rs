@@ -2,11 +2,11 @@
 //! only add fields.
 
 use super::set::title;
-use crate::analyze::select::{
+use fatbin_core::base::json::{JsonWriter, json_document};
+use fatbin_core::target::gfx_override::{GfxOverride, VARIABLE};
+use fatbin_ops::analyze::select::{
     Library, MemberAnswer, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetSelection,
 };
-use crate::base::json::{JsonWriter, json_document};
-use crate::target::gfx_override::{GfxOverride, VARIABLE};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.select-set/1";

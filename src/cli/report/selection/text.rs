@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{kpack, listed, to_be_linked};
-use crate::analyze::select::{
+use crate::report::Screen;
+use crate::report::style::Meaning;
+use crate::report::text::{Block, Column, columns, counted, headline, paragraph, printable};
+use fatbin_core::scan::inventory::{CodeRole, File};
+use fatbin_core::target::runs_on::LoadMethod;
+use fatbin_core::target::{Device, Platform};
+use fatbin_ops::analyze::select::{
     AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, Selection, relocatable_archs,
 };
-use crate::cli::report::Screen;
-use crate::cli::report::style::Meaning;
-use crate::cli::report::text::{Block, Column, columns, counted, headline, paragraph, printable};
-use crate::scan::inventory::{CodeRole, File};
-use crate::target::runs_on::LoadMethod;
-use crate::target::{Device, Platform};
 
 /// Verdicts that have colors.
 const SELECTED: &str = "selected";

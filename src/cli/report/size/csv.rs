@@ -1,7 +1,7 @@
 //! Sizes as comma-separated values: a line for each row of the innermost level, with the labels of all levels.
 
 use super::SizeReport;
-use crate::analyze::size::Row;
+use fatbin_ops::analyze::size::Row;
 
 /// Formats sizes. The first line has the names of the columns. Source: RFC 4180, with line feeds as ends of lines.
 pub fn size_csv(report: &SizeReport) -> String {

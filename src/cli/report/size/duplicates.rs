@@ -1,10 +1,10 @@
 //! Bytes that are stored several times, as tables and as JSON.
 
-use crate::analyze::size::{DuplicateImages, Duplicates, IdenticalKernels, RepeatedKernel, Size};
-use crate::base::bytes::hexadecimal;
-use crate::base::json::JsonWriter;
-use crate::cli::report::Screen;
-use crate::cli::report::text::{Column, columns, counted};
+use crate::report::Screen;
+use crate::report::text::{Column, columns, counted};
+use fatbin_core::base::bytes::hexadecimal;
+use fatbin_core::base::json::JsonWriter;
+use fatbin_ops::analyze::size::{DuplicateImages, Duplicates, IdenticalKernels, RepeatedKernel, Size};
 
 /// Number of rows of each table.
 const LISTED: usize = 20;

@@ -3,8 +3,8 @@
 use super::SizeReport;
 use super::duplicates::write_duplicates;
 use super::what_if::write_effect;
-use crate::analyze::size::{Label, PackageSizes, Row};
-use crate::base::json::{JsonWriter, json_document};
+use fatbin_core::base::json::{JsonWriter, json_document};
+use fatbin_ops::analyze::size::{Label, PackageSizes, Row};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.size/1";

@@ -12,9 +12,9 @@ pub use json::size_json;
 pub use summary::arch_summary;
 pub use table::size_table;
 
-use crate::analyze::size::{Duplicates, Level, PackageSizes, Row, Size};
-use crate::base::bytes::total;
-use crate::edit::what_if::Effect;
+use fatbin_core::base::bytes::total;
+use fatbin_ops::analyze::size::{Duplicates, Level, PackageSizes, Row, Size};
+use fatbin_ops::edit::what_if::Effect;
 
 /// Sizes of files.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Summary of a scan: images and bytes by arch.
 
-use crate::analyze::size::ArchTotals;
-use crate::cli::report::Screen;
-use crate::cli::report::text::{Column, columns, counted};
+use crate::report::Screen;
+use crate::report::text::{Column, columns, counted};
+use fatbin_ops::analyze::size::ArchTotals;
 
 /// Formats a line for each arch.
 pub fn arch_summary(totals: &ArchTotals, screen: &Screen) -> String {

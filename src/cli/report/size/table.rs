@@ -3,9 +3,9 @@
 use super::duplicates::duplicates_table;
 use super::what_if::what_if_table;
 use super::{SizeReport, growth};
-use crate::analyze::size::{PackageSizes, Row, Size};
-use crate::cli::report::Screen;
-use crate::cli::report::text::{Column, columns, counted, headline};
+use crate::report::Screen;
+use crate::report::text::{Column, columns, counted, headline};
+use fatbin_ops::analyze::size::{PackageSizes, Row, Size};
 
 /// Formats sizes; nothing if there are no files.
 pub fn size_table(report: &SizeReport, screen: &Screen) -> String {

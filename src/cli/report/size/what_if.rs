@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{SizeReport, growth};
-use crate::base::json::JsonWriter;
-use crate::cli::report::Screen;
-use crate::cli::report::text::{Column, columns};
-use crate::edit::what_if::Effect;
+use crate::report::Screen;
+use crate::report::text::{Column, columns};
+use fatbin_core::base::json::JsonWriter;
+use fatbin_ops::edit::what_if::Effect;
 
 /// Formats a line for each change; nothing if there are none. The time is for the slowest arch.
 pub fn what_if_table(report: &SizeReport, screen: &Screen) -> String {

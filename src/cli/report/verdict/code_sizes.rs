@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::markdown_escape::escape;
-use crate::base::bytes::total;
-use crate::check::lock::Lock;
-use crate::cli::report::screen::human_size;
-use crate::scan::inventory::File;
-use crate::target::natural_order;
+use crate::report::screen::human_size;
+use fatbin_core::base::bytes::total;
+use fatbin_core::scan::inventory::File;
+use fatbin_core::target::natural_order;
+use fatbin_ops::check::lock::Lock;
 
 /// Maximum number of archs in the table. More are a build for every processor that exists.
 const MAX_ROWS: usize = 60;

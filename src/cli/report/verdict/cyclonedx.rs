@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::sentence;
-use crate::base::bytes::hexadecimal;
-use crate::base::error::Result;
-use crate::base::io::SortedTexts;
-use crate::base::json::JsonWriter;
-use crate::check::Verdict;
-use crate::cli::report::json::{displayed, displayed_element};
-use crate::scan::inventory::{File, Image};
+use crate::report::json::{displayed, displayed_element};
+use fatbin_core::base::bytes::hexadecimal;
+use fatbin_core::base::error::Result;
+use fatbin_core::base::io::SortedTexts;
+use fatbin_core::base::json::JsonWriter;
+use fatbin_core::scan::inventory::{File, Image};
+use fatbin_ops::check::Verdict;
 
 /// Name of all texts, which stay in order.
 const TEXTS: &str = "components";

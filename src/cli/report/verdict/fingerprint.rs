@@ -2,8 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::base::bytes::hexadecimal;
-use crate::check::Finding;
+use fatbin_core::base::bytes::hexadecimal;
+use fatbin_ops::check::Finding;
 
 /// Returns a fingerprint that stays the same in a later build, where offsets and sizes differ.
 pub fn fingerprint(finding: &Finding) -> String {

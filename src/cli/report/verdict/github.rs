@@ -4,9 +4,9 @@
 //! An annotation names the file that was checked, without a line: device code has none.
 
 use super::{group_findings, sentence_of, summary};
-use crate::check::{Outcome, Verdict};
-use crate::cli::report::Screen;
-use crate::cli::report::text::printable;
+use crate::report::Screen;
+use crate::report::text::printable;
+use fatbin_ops::check::{Outcome, Verdict};
 
 /// Writes the lines.
 pub fn verdict_github(verdict: &Verdict, write: &mut dyn FnMut(&str)) {

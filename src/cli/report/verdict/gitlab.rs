@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::fingerprint::fingerprint;
 use super::{FindingGroup, group_findings, sentence_of};
-use crate::base::json::JsonWriter;
-use crate::check::{Outcome, Verdict};
-use crate::cli::report::json::displayed_element;
+use crate::report::json::displayed_element;
+use fatbin_core::base::json::JsonWriter;
+use fatbin_ops::check::{Outcome, Verdict};
 
 /// Writes the document.
 pub fn verdict_gitlab(verdict: &Verdict, write: &mut dyn FnMut(&str)) {

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use super::sentence;
-use crate::check::{Evaluation, Finding, Outcome, Rule, Verdict};
-use crate::cli::report::text::printable;
+use crate::report::text::printable;
+use fatbin_ops::check::{Evaluation, Finding, Outcome, Rule, Verdict};
 
 /// Writes the document.
 pub fn verdict_junit(verdict: &Verdict, write: &mut dyn FnMut(&str)) {

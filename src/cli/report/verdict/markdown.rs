@@ -3,9 +3,9 @@
 use super::code_sizes::CodeSizes;
 use super::markdown_escape::escape;
 use super::{FindingGroup, group_findings, sentence_of, summary};
-use crate::base::escape::shorten;
-use crate::check::{Outcome, Verdict};
-use crate::cli::report::Screen;
+use crate::report::Screen;
+use fatbin_core::base::escape::shorten;
+use fatbin_ops::check::{Outcome, Verdict};
 
 /// Limit of the text in bytes. GitHub refuses comments of more than 65,536 characters; what is left is for the text that a
 /// workflow adds.

@@ -1,6 +1,6 @@
 //! Escaping of text for Markdown.
 
-use crate::cli::report::text::printable;
+use crate::report::text::printable;
 
 /// Escapes Markdown. Every ASCII punctuation character may be escaped (CommonMark, section Backslash escapes); characters
 /// that begin HTML or end a cell become entities.

@@ -25,7 +25,7 @@ use super::Screen;
 use super::findings::{FindingGroup, group_findings};
 use super::style::Meaning;
 use super::text::{counted, heading, headline, paragraph, printable};
-use crate::check::{Finding, Outcome, Verdict};
+use fatbin_ops::check::{Finding, Outcome, Verdict};
 
 /// Maximum number of lines about findings, unless all are requested: about one screen.
 const MAX_LINES: usize = 20;

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::fingerprint::fingerprint;
 use super::sentence;
-use crate::base::json::JsonWriter;
-use crate::check::{Finding, Outcome, Rule, Verdict};
-use crate::cli::codes::rule_help;
-use crate::cli::report::json::{displayed, displayed_element};
+use crate::codes::rule_help;
+use crate::report::json::{displayed, displayed_element};
+use fatbin_core::base::json::JsonWriter;
+use fatbin_ops::check::{Finding, Outcome, Rule, Verdict};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 

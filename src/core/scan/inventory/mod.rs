@@ -1,0 +1,431 @@
+//! Inventories: the containers and images of a file as plain data. `report` prints it, and `check` evaluates it.
+//!
+//! A file holds containers, and a container holds images. An image may itself be a container: a CUDA fat binary in an
+//! offload binary, or an offload binary in another. Offsets and sizes are in bytes. Offsets count from the start of the
+//! file. Data inside a compressed container has no offset.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
+mod address;
+mod contradiction;
+mod cuda_code;
+mod device_link;
+mod kpack;
+mod not_opened;
+mod origin;
+mod property;
+mod sign;
+mod walk;
+mod wrapper;
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::base::code::{Coded, Remedy};
+use crate::base::codec::Codec;
+use crate::base::error::{Error, Malformed};
+use crate::base::range::range_at;
+use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
+use crate::target::nvcc_names::{NvccForm, NvidiaCode, Spelling};
+use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch};
+
+pub use address::DiskLocation;
+pub use contradiction::{contradicting_arch, contradicting_arch_of};
+pub use cuda_code::CudaCode;
+pub use device_link::{CodeRole, DeviceLink, DeviceLinks, LinkInput, LinkPlace};
+pub use kpack::{FoundArchive, KpackReference};
+pub use not_opened::NotOpened;
+pub use origin::{Origin, origin, stored_origin};
+pub use property::{Property, PropertySet, PropertyValue};
+pub use sign::{Sign, SignKind};
+pub use walk::{NestedImage, Node};
+pub use wrapper::{Registration, Wrapper, WrapperKind, WrapperTarget};
+
+/// Inventory of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "testing"), non_exhaustive)]
+pub struct File {
+    /// Path as the user specified it; `ARCHIVE!MEMBER` for a member of an archive.
+    pub path: String,
+    /// Format; absent for a file that could not be read.
+    pub format: Option<FileFormat>,
+    /// Size in bytes.
+    pub size: u64,
+    /// Place of its bytes on disk; absent for unpacked members and standard input.
+    #[doc(hidden)]
+    pub on_disk: Option<DiskLocation>,
+    /// Containers, sorted by offset.
+    pub containers: Vec<Container>,
+    /// Sections for containers, sorted by offset.
+    #[doc(hidden)]
+    pub sections: Vec<Section>,
+    /// Structures that register containers with a runtime, sorted by offset.
+    #[doc(hidden)]
+    pub wrappers: Vec<Wrapper>,
+    /// Defects of segments and image tables that make the loader or a runtime reject the file, sorted by offset.
+    #[doc(hidden)]
+    pub host_defects: Vec<Malformed>,
+    /// References to device code in kpack archives next to the file.
+    #[doc(hidden)]
+    pub kpack: Vec<KpackReference>,
+    /// True if it has GIMPLE bytecode. GCC compiles images from it when the file is linked.
+    #[doc(hidden)]
+    pub has_gimple: bool,
+    /// True if it is a host object, which must be linked.
+    #[doc(hidden)]
+    pub is_object: bool,
+    /// Number of bytes that were not searched, because no header refers to them and the search by magic was disabled.
+    pub unsearched: u64,
+    /// Reason why files packed in this one were not opened. Its bytes were still searched.
+    #[doc(hidden)]
+    pub not_opened: Option<NotOpened>,
+    /// Signs of device code, if no device code was found.
+    #[doc(hidden)]
+    pub signs: Vec<Sign>,
+    /// Errors in containers, sorted by offset.
+    pub errors: Vec<Malformed>,
+    /// Reason why the file could not be read at all.
+    #[doc(hidden)]
+    pub failure: Option<String>,
+    /// Change in the request that lets it be read.
+    #[doc(hidden)]
+    pub remedy: Option<Remedy>,
+}
+
+/// Format of a file, as named by `fatbin scan --json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileFormat {
+    /// ELF.
+    Elf,
+    /// COFF object.
+    Coff,
+    /// PE executable or library.
+    Pe,
+    /// Mach-O, for one machine or several (universal binary).
+    MachO,
+    /// LLVM bitcode.
+    Bitcode,
+    /// Archive that was not opened, or whose members hold no device code.
+    Archive,
+    /// Not a host file: a standalone container, or any other bytes.
+    Raw,
+}
+
+/// A section for containers. Its size is the sum of three parts: containers, padding between and after them, and
+/// unexplained bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// Name.
+    pub name: String,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Number of bytes in containers.
+    pub in_containers: u64,
+    /// Number of bytes of padding.
+    pub padding: u64,
+    /// Number of other bytes.
+    pub unexplained: u64,
+}
+
+/// Name and offset of the section that holds a container or wrapper.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SectionRef {
+    /// Name.
+    pub name: String,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+}
+
+/// A container and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "testing"), non_exhaustive)]
+pub struct Container {
+    /// Type of container.
+    pub container_type: ContainerType,
+    /// Version of its format, if the format has versions.
+    pub version: Option<u32>,
+    /// Section of the host file that holds it, if it has a name.
+    #[doc(hidden)]
+    pub section: Option<SectionRef>,
+    /// Offset in the file; absent inside a compressed container.
+    pub offset: Option<u64>,
+    /// Stored size in bytes.
+    pub size: u64,
+    /// Codec of the container as a whole; absent if it is not compressed.
+    pub codec: Option<Codec>,
+    /// Relation to the wrappers of the file.
+    pub registration: Registration,
+    /// Images in the order of the container.
+    pub images: Vec<Image>,
+    /// Offset in the decompressed bytes of the container around it, else in the file.
+    #[doc(hidden)]
+    pub start: u64,
+}
+
+/// An image and its place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(not(feature = "testing"), non_exhaustive)]
+pub struct Image {
+    /// Offload kind, if the container states it.
+    pub kind: Option<OffloadKind>,
+    /// Format of its bytes.
+    pub image_kind: ImageKind,
+    /// Target triple.
+    pub triple: Option<String>,
+    /// Processor with its features or suffix.
+    pub arch: Option<String>,
+    /// Name of the host file's symbol that covers an embedded image.
+    pub symbol: Option<String>,
+    /// True if nothing states the end of the image, and its size was derived from its contents.
+    pub size_is_estimated: bool,
+    /// Processor in the image's header, if it contradicts the container.
+    pub own_arch: Option<String>,
+    /// Bundle entry ID.
+    pub id: Option<String>,
+    /// Keys and values in the container.
+    pub strings: Vec<(String, String)>,
+    /// Property sets that the program passes to SYCL's runtime with the image.
+    #[doc(hidden)]
+    pub property_sets: Vec<PropertySet>,
+    /// Unknown values of the container's fields.
+    #[doc(hidden)]
+    pub unknown: Vec<UnknownValue>,
+    /// Offset in the file; absent inside a compressed container.
+    pub offset: Option<u64>,
+    /// Stored size in bytes; absent for an image inside a compressed container.
+    pub size: Option<u64>,
+    /// Codec; absent if the format of the container has no compression of single images.
+    pub codec: Option<Codec>,
+    /// Decompressed size in bytes; absent if it is not compressed.
+    pub full_size: Option<u64>,
+    /// Name that the compiler or linker gives itself. For a compressed image, it is known only if the image had to be
+    /// decompressed for another reason.
+    pub producer: Option<String>,
+    /// Version of its format. It is known under the same condition as the producer.
+    pub format_version: Option<String>,
+    /// Properties of NVIDIA code that its drivers depend on.
+    #[doc(hidden)]
+    pub cuda: CudaCode,
+    /// A filter does not accept the image, and reports leave it out.
+    #[doc(hidden)]
+    pub is_left_out: bool,
+    /// SHA-256 of the decompressed image, if hashes were requested.
+    pub sha256: Option<[u8; 32]>,
+    /// Containers that make up the image, if it is not a device image itself.
+    pub containers: Vec<Container>,
+    #[doc(hidden)]
+    pub stored: StoredBytes,
+}
+
+/// Extensions for ELF files, by the architecture in the triple. ptxas, AMD's compilers and Intel's compilers use them.
+/// Intel's device code is ELF only once it is compiled for a GPU.
+const ELF_EXTENSIONS: [(&str, &str); 6] = [
+    ("nvptx", "cubin"),
+    ("nvptx64", "cubin"),
+    ("amdgcn", "hsaco"),
+    ("spir64", "zebin"),
+    ("spir64_gen", "zebin"),
+    ("spirv64", "zebin"),
+];
+
+/// Keys of strings that name kernels, functions and variables. These keys may repeat.
+pub const ENTRY_KINDS: [&str; 4] = ["kernel", "device-function", "function", "variable"];
+
+/// Place of the stored bytes of an image, for reading them again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoredBytes {
+    /// Offset in the decompressed bytes of the container around it, else in the file.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Place in the decompressed bytes, for images that are compressed together.
+    pub part: Option<GroupPart>,
+}
+
+impl File {
+    /// Creates an empty inventory.
+    #[doc(hidden)]
+    pub fn empty(path: String) -> Self {
+        File {
+            path,
+            format: None,
+            size: 0,
+            on_disk: None,
+            containers: Vec::new(),
+            sections: Vec::new(),
+            wrappers: Vec::new(),
+            host_defects: Vec::new(),
+            kpack: Vec::new(),
+            has_gimple: false,
+            is_object: false,
+            unsearched: 0,
+            not_opened: None,
+            signs: Vec::new(),
+            errors: Vec::new(),
+            failure: None,
+            remedy: None,
+        }
+    }
+
+    /// Creates the inventory of a file that could not be read.
+    #[doc(hidden)]
+    pub fn unreadable(path: String, error: &Error) -> Self {
+        File { failure: Some(error.to_string()), remedy: error.class().remedy, ..File::empty(path) }
+    }
+
+    /// Reason why files packed in this one were not opened. Its bytes were still searched.
+    pub fn not_opened(&self) -> Option<&'static str> {
+        self.not_opened.map(NotOpened::name)
+    }
+
+    /// True if the file may hold containers that were not found.
+    #[doc(hidden)]
+    pub fn is_incomplete(&self) -> bool {
+        !self.errors.is_empty()
+            || self.failure.is_some()
+            || self.not_opened.is_some()
+            || self.unknown_code().next().is_some()
+    }
+
+    /// Signs that the file itself has device code of an unknown kind. The code for calls and records may be in another
+    /// file.
+    #[doc(hidden)]
+    pub fn unknown_code(&self) -> impl Iterator<Item = &Sign> {
+        self.signs.iter().filter(|sign| matches!(sign.kind, SignKind::Section | SignKind::Magic))
+    }
+
+    /// Errors of the file, without its failure.
+    pub fn reported_errors(&self) -> impl Iterator<Item = Error> {
+        let path = Path::new(&self.path);
+        let not_opened =
+            self.not_opened.map(|reason| Error::NotOpened { path: path.into(), reason: reason.to_string() });
+        self.errors.iter().map(|error| error.clone().in_file(path)).chain(not_opened)
+    }
+
+    /// True if the file has device code: images, or code in kpack archives next to it.
+    #[doc(hidden)]
+    pub fn has_device_code(&self) -> bool {
+        self.device_images().next().is_some() || self.kpack.iter().any(KpackReference::has_code)
+    }
+
+    /// True if the file holds containers or errors, or may hold containers that were not found.
+    #[doc(hidden)]
+    pub fn has_findings(&self) -> bool {
+        !self.containers.is_empty() || !self.kpack.is_empty() || self.is_incomplete()
+    }
+}
+
+impl FileFormat {
+    /// Name for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileFormat::Elf => "elf",
+            FileFormat::Coff => "coff",
+            FileFormat::Pe => "pe",
+            FileFormat::MachO => "mach-o",
+            FileFormat::Bitcode => "bitcode",
+            FileFormat::Archive => "archive",
+            FileFormat::Raw => "raw",
+        }
+    }
+}
+
+impl Container {
+    /// Range in the file; `None` inside a compressed container.
+    #[doc(hidden)]
+    pub fn range(&self) -> Option<Range<u64>> {
+        let start = self.offset?;
+        Some(range_at(start, self.size))
+    }
+
+    /// Name of the section that holds it.
+    pub fn section_name(&self) -> Option<&str> {
+        self.section.as_ref().map(|section| section.name.as_str())
+    }
+}
+
+impl Image {
+    /// True for an image for a device. The host entry of a bundle and an entry with only properties are not device
+    /// images.
+    pub fn is_device_image(&self) -> bool {
+        self.kind != Some(OffloadKind::Host) && self.image_kind != ImageKind::Metadata
+    }
+
+    /// True if compilers use this name for the processor or its code: `gfx90a:xnack+` with its features in any order,
+    /// `sm_80` in any form, `compute_80` for PTX, `lto_80` for LTO-IR, and the names of PyTorch and CMake.
+    #[doc(hidden)]
+    pub fn has_arch_name(&self, name: &str) -> bool {
+        let Some(own) = self.arch.as_deref() else { return false };
+        if let Some(code) = NvidiaCode::parse(name) {
+            let has_form = |form: &NvccForm| match form {
+                NvccForm::Ptx => self.image_kind == ImageKind::Ptx,
+                NvccForm::LtoIr => self.image_kind == ImageKind::Nvvm,
+                // nvcc's names of machine code are also the names of the architecture.
+                NvccForm::Machine => code.spelling == Spelling::Nvcc || self.image_kind == ImageKind::Elf,
+            };
+            return nvptx::Arch::parse(own) == Some(code.arch) && code.forms.iter().any(has_form);
+        }
+        match (TargetId::parse(own), TargetId::parse(name)) {
+            (Ok(own), Ok(named)) => own == named,
+            _ => intel::is_same(own, name),
+        }
+    }
+
+    /// Number of its kind, if the kind is newer than this program.
+    #[doc(hidden)]
+    pub fn unknown_kind(&self) -> Option<u64> {
+        self.unknown.iter().find(|it| it.field == UnknownValue::KIND).map(|it| it.value)
+    }
+
+    /// True for LTO-IR whose bytes NVIDIA's tools have scrambled. It is intact, but only those tools can read it.
+    #[doc(hidden)]
+    pub fn is_scrambled(&self) -> bool {
+        self.image_kind == ImageKind::Nvvm && self.codec == Some(Codec::Opaque)
+    }
+
+    /// File name extension that the tools for this kind of image use.
+    pub fn extension(&self) -> &'static str {
+        let triple = self.triple.as_deref().map(subarch::legacy_triple).unwrap_or_default();
+        let architecture = triple.split('-').next().unwrap_or_default();
+        let of_elf = ELF_EXTENSIONS.iter().find(|(name, _)| *name == architecture);
+        match (self.image_kind, of_elf) {
+            (ImageKind::Elf, Some((_, extension))) => extension,
+            (kind, _) => kind.extension(),
+        }
+    }
+
+    /// Creates an image of which only the format and the target are known.
+    #[doc(hidden)]
+    pub fn of_target(image_kind: ImageKind, triple: Option<String>, arch: Option<String>) -> Self {
+        Image { image_kind, triple, arch, ..Image::default() }
+    }
+
+    /// Architecture (or the triple, if unknown), followed by the form of code unless it is ELF: `sm_90 ptx`.
+    pub fn arch_and_form(&self) -> String {
+        let arch = self.arch.as_deref().or(self.triple.as_deref());
+        match (arch, self.image_kind) {
+            (Some(arch), ImageKind::Elf) => arch.to_owned(),
+            (Some(arch), kind) => format!("{arch} {}", kind.name()),
+            (None, kind) => kind.name().to_owned(),
+        }
+    }
+
+    /// Decompressed size in bytes, if known.
+    pub fn decompressed_size(&self) -> Option<u64> {
+        self.full_size.or(self.size)
+    }
+
+    /// Kernels, functions and variables that the container or the program states, each with its kind.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        let strings = self.strings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        strings.filter(|(key, _)| ENTRY_KINDS.contains(key))
+    }
+
+    /// Value of a key; the last one if the key repeats.
+    pub fn string(&self, key: &str) -> Option<&str> {
+        self.strings.iter().rfind(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+}

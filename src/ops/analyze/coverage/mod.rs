@@ -1,0 +1,394 @@
+//! Coverage: the devices that each kernel runs on, and the image that supplies its code.
+//!
+//! The architectures that a kernel is compiled for do not answer this. A cubin for `sm_80` serves `sm_86`, PTX serves
+//! later devices, and the parts of a library are built for different architectures on purpose. So kernels are judged on
+//! devices, and in each candidate set alone, by the rules of [`select`](crate::analyze::select). A kernel has a gap on
+//! a device if the runtime selects an image of the set there, and only other images of the set have the kernel: its
+//! launch fails on that device, although the library has code for it. A set that has nothing for a device makes no gap.
+
+mod devices;
+mod families;
+mod rows;
+mod set;
+#[cfg(test)]
+mod tests;
+mod wavefront;
+
+pub use devices::{DeviceCounts, is_native};
+pub use families::FamilyCell;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, program_sets};
+use crate::analyze::survey::{KernelNames, PackageSurvey, ShownNames, Survey};
+use fatbin_core::base::bytes::{Budget, Limits};
+use fatbin_core::base::error::{Cause, Malformed, Result};
+use fatbin_core::image::Kernel;
+use fatbin_core::scan::inventory::{CodeRole, DeviceLinks, File, Image};
+use fatbin_core::target::Platform;
+use fatbin_core::target::runs_on::LoadMethod;
+use rows::{RowNumber, Rows};
+use set::{Columns, SetCoverage};
+
+/// Name of a device that compiles SPIR-V, without further properties.
+const SPIRV_DEVICE: &str = "spir64";
+
+/// Kernels of files by device.
+#[derive(Debug, Default)]
+pub struct Coverage<'a> {
+    /// Names of the devices: the columns.
+    pub devices: Vec<String>,
+    /// Names of the devices with their GPUs, such as `H100 sm_90`.
+    pub titles: Vec<String>,
+    /// The kernels, sorted by descending number of gaps, then by ascending number of served devices, then by name.
+    pub kernels: Vec<CoveredKernel<'a>>,
+    /// Images that may have kernels but were not inspected, and their number.
+    pub not_inspected: BTreeMap<UninspectedImages, usize>,
+    /// Demangles the names of the kernels.
+    pub names: ShownNames,
+    rows: Rows<'a>,
+    /// The candidate sets with gaps, each with the index of its file.
+    sets_with_gaps: Vec<(usize, SetCoverage<'a>)>,
+}
+
+/// One row: a kernel.
+#[derive(Debug)]
+pub struct CoveredKernel<'a> {
+    /// Name that the runtime looks up.
+    pub name: &'a str,
+    /// Architectures and forms of the images that have it: `sm_90`, `sm_90 ptx`. Kernels share equal sets.
+    pub archs: Arc<BTreeSet<String>>,
+    /// Row of the cells; absent for a kernel in relocatable code that nothing links.
+    row: Option<RowNumber>,
+    /// Indexes of the sets where the kernel has gaps.
+    sets_with_gaps: Vec<usize>,
+}
+
+/// A kernel on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CoverageCell<'a> {
+    /// The kernel runs.
+    Runs {
+        /// How its code is loaded.
+        method: LoadMethod,
+        /// Architecture of the image.
+        arch: Option<&'a str>,
+    },
+    /// It is not known whether it runs: the runtime's choice, or the content of the selected image, is not known.
+    Unknown,
+    /// The set has relocatable code for the device. It must be linked first.
+    Unlinked,
+    /// The set has no code for the device.
+    None,
+    /// The set has code for devices of other platforms only, or the kernel is for wavefronts of another size.
+    OtherPlatform,
+    /// The image that the runtime selects lacks the kernel, and another image of the set has it.
+    Gap,
+}
+
+/// A device where a set has code, but not for this kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap<'a> {
+    /// Index of the file.
+    pub file: usize,
+    /// Name of the kernel.
+    pub kernel: &'a str,
+    /// Name of the device.
+    pub device: String,
+    /// Number of the image that the runtime selects on the device, among the device images of the file.
+    pub selected: usize,
+    /// Number of an image that has the kernel.
+    pub holder: usize,
+}
+
+/// Images that were not inspected, for one reason.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UninspectedImages {
+    /// Their architecture and form.
+    pub arch: String,
+    /// Reason why they were not inspected.
+    pub reason: &'static str,
+}
+
+/// A file and the inspections of its device images, by their numbers.
+#[derive(Debug, Clone)]
+pub struct InspectedImages<'a> {
+    file: &'a File,
+    /// Number of files that are alike.
+    files: usize,
+    inspections: Vec<Option<ImageKernels<'a>>>,
+    limits: Limits,
+}
+
+/// The kernels of an inspected image: themselves, or the numbers of their names.
+#[derive(Debug, Clone, Copy)]
+struct ImageKernels<'a> {
+    kernels: &'a [Kernel],
+    numbers: &'a [u32],
+    names: Option<&'a KernelNames>,
+    not_inspected: Option<&'static str>,
+}
+
+impl<'a> ImageKernels<'a> {
+    /// Returns the name of each kernel.
+    fn names(self) -> impl Iterator<Item = &'a str> {
+        let own = self.kernels.iter().map(|kernel| &*kernel.name);
+        own.chain(self.numbers.iter().filter_map(move |number| Some(self.names?.get(*number))))
+    }
+}
+
+impl<'a> From<&'a Survey> for InspectedImages<'a> {
+    fn from(survey: &'a Survey) -> Self {
+        InspectedImages::new(survey, None, 1)
+    }
+}
+
+impl<'a> InspectedImages<'a> {
+    /// Returns the files of a package.
+    pub fn of_package(package: &'a PackageSurvey) -> Vec<Self> {
+        package.files().map(|(survey, files)| InspectedImages::new(survey, Some(&package.names), files)).collect()
+    }
+
+    fn new(survey: &'a Survey, names: Option<&'a KernelNames>, files: usize) -> Self {
+        let inspections = survey.image_surveys.iter().map(|inside| {
+            let inspection = inside.inspection.as_ref()?;
+            let not_inspected = inspection.not_inspected;
+            Some(ImageKernels { kernels: &inspection.kernels, numbers: &inside.names, names, not_inspected })
+        });
+        InspectedImages { file: &survey.file, files, inspections: inspections.collect(), limits: survey.limits }
+    }
+
+    /// Returns the inspected images that are code of the file.
+    fn images(&self) -> impl Iterator<Item = (&'a Image, ImageKernels<'a>)> {
+        let links = DeviceLinks::of(self.file);
+        let images = self.file.nested_images().zip(&self.inspections);
+        let images = images.filter(move |(nested, _)| links.is_code_of_file(nested));
+        images.filter_map(|(nested, inspection)| Some((nested.image, (*inspection)?)))
+    }
+
+    /// Returns the candidate sets of the file. A program may select each image that it embeds on its own, so each is a
+    /// set.
+    fn sets(&self) -> Vec<CandidateSet<'a>> {
+        let sets = candidate_sets(self.file).into_iter().filter(|set| set.role != CodeRole::Leftover);
+        sets.chain(program_sets(self.file)).collect()
+    }
+}
+
+fn devices_of(files: &[InspectedImages<'_>]) -> Vec<NamedDevice> {
+    let images = || files.iter().flat_map(|file| file.images().map(|(image, _)| image));
+    let mut devices = NamedDevice::of_images(images());
+    let compiles_spirv = |image: &Image| Platform::of(image.triple.as_deref(), None) == Some(Platform::SpirV);
+    if images().any(|image| image.arch.is_none() && compiles_spirv(image)) {
+        devices.extend(NamedDevice::parse(SPIRV_DEVICE).ok());
+    }
+    devices
+}
+
+impl<'a> Coverage<'a> {
+    /// Judges the kernels of files on `devices`. If `devices` is empty, the devices are the ones that the files have
+    /// code for. The table has a cell for each kernel and device; a table that is too large for the size of the files
+    /// is an error.
+    pub fn new(files: &[InspectedImages<'a>], devices: &[NamedDevice]) -> Result<Self> {
+        let own_devices = devices_of(files);
+        let columns = if devices.is_empty() { &own_devices[..] } else { devices };
+        let mut builder = Builder::default();
+        for (number, file) in files.iter().enumerate() {
+            builder.add_archs(file);
+            let added = builder.add_sets(number, file, Columns { devices: columns, own_devices: &own_devices });
+            let malformed = |cause| Malformed::new("kernels by device", 0, cause);
+            added.map_err(|cause| malformed(cause).in_file(Path::new(&file.file.path)))?;
+        }
+        Ok(builder.finish(columns))
+    }
+
+    /// Returns the cells of a kernel: one for each device.
+    pub fn cells(&self, kernel: &CoveredKernel<'a>) -> impl ExactSizeIterator<Item = CoverageCell<'a>> + Clone {
+        self.rows.cells(kernel.row.unwrap_or(RowNumber::MAX))
+    }
+
+    /// Returns the number of the row of a kernel: kernels with the same number have the same cells.
+    pub fn row_number(&self, kernel: &CoveredKernel<'a>) -> Option<RowNumber> {
+        kernel.row
+    }
+
+    /// Returns the gaps, in the order of the files and candidate sets.
+    pub fn gaps(&self) -> impl Iterator<Item = Gap<'a>> {
+        self.sets_with_gaps.iter().flat_map(move |place| {
+            let (_, set) = place;
+            let kernels = set.kernels().filter(|(_, row)| self.rows.gaps(*row) > 0);
+            kernels.flat_map(move |(kernel, row)| {
+                let columns = self.rows.cells(row).enumerate().filter(|(_, cell)| *cell == CoverageCell::Gap);
+                columns.filter_map(move |(column, _)| self.gap_in(place, kernel, column))
+            })
+        })
+    }
+
+    /// Returns the first gap of a kernel on the device of a column.
+    pub fn gap(&self, kernel: &CoveredKernel<'a>, column: usize) -> Option<Gap<'a>> {
+        let places = kernel.sets_with_gaps.iter().filter_map(|index| self.sets_with_gaps.get(*index));
+        let is_gap = |set: &SetCoverage<'a>| {
+            set.row(kernel.name).and_then(|row| self.rows.cell(row, column)) == Some(CoverageCell::Gap)
+        };
+        let mut gaps = places.filter(|(_, set)| is_gap(set));
+        gaps.find_map(|place| self.gap_in(place, kernel.name, column))
+    }
+
+    fn gap_in(&self, place: &(usize, SetCoverage<'a>), kernel: &'a str, column: usize) -> Option<Gap<'a>> {
+        let (file, set) = place;
+        let (selected, holder) = set.witnesses(kernel, column)?;
+        Some(Gap { file: *file, kernel, device: self.devices.get(column)?.clone(), selected, holder })
+    }
+
+    /// Number of devices where a kernel has a gap.
+    pub fn gaps_of(&self, kernel: &CoveredKernel<'a>) -> usize {
+        kernel.row.map_or(0, |row| self.rows.gaps(row))
+    }
+
+    /// Returns the number of kernels that have a gap.
+    pub fn kernels_with_gaps(&self) -> usize {
+        self.kernels.iter().filter(|kernel| self.gaps_of(kernel) > 0).count()
+    }
+}
+
+impl<'a> CoverageCell<'a> {
+    /// Returns the name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            CoverageCell::Runs { method, .. } => method.name(),
+            CoverageCell::Unknown => "unknown",
+            CoverageCell::Unlinked => "unlinked",
+            CoverageCell::None => "none",
+            CoverageCell::OtherPlatform => "other-platform",
+            CoverageCell::Gap => "gap",
+        }
+    }
+
+    /// Sort key: the better cell first.
+    fn rank(self) -> (u8, Option<LoadMethod>) {
+        match self {
+            CoverageCell::Runs { method, .. } => (0, Some(method)),
+            CoverageCell::Unknown => (1, None),
+            CoverageCell::Unlinked => (2, None),
+            CoverageCell::None => (3, None),
+            CoverageCell::OtherPlatform => (4, None),
+            CoverageCell::Gap => (5, None),
+        }
+    }
+
+    /// Returns the cell of a device whose name denotes several: the kernel must run on each.
+    fn on_both(self, other: CoverageCell<'a>) -> CoverageCell<'a> {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    /// Returns the cell of a kernel that is in two sets. If one set has a gap, the other does not close it: the program
+    /// does not launch the kernel from the other set.
+    fn in_both(self, other: CoverageCell<'a>) -> CoverageCell<'a> {
+        match (self, other) {
+            (CoverageCell::Gap, _) | (_, CoverageCell::Gap) => CoverageCell::Gap,
+            _ if other.rank() < self.rank() => other,
+            _ => self,
+        }
+    }
+}
+
+/// Formats the cell as short text: the architecture of the image if that is another one, or the language that is
+/// compiled.
+impl fmt::Display for CoverageCell<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CoverageCell::Runs { method: LoadMethod::Exact, .. } => "native",
+            CoverageCell::Runs { method, arch } => method.compiled_from().or(*arch).unwrap_or("compatible"),
+            CoverageCell::Unknown => "?",
+            CoverageCell::Unlinked => "link",
+            CoverageCell::None => "-",
+            CoverageCell::OtherPlatform => "",
+            CoverageCell::Gap => "GAP",
+        })
+    }
+}
+
+/// The table while the sets are added.
+#[derive(Default)]
+struct Builder<'a> {
+    coverage: Coverage<'a>,
+    kernels: HashMap<&'a str, CoveredKernel<'a>>,
+    no_archs: Arc<BTreeSet<String>>,
+    /// Sets of archs, by the address of a set and the arch that was added to it.
+    archs: HashMap<(*const BTreeSet<String>, String), Arc<BTreeSet<String>>>,
+}
+
+impl<'a> Builder<'a> {
+    /// Adds the kernels of all images and the architectures that have them.
+    fn add_archs(&mut self, file: &InspectedImages<'a>) {
+        for (image, inspection) in file.images() {
+            let arch = image.arch_and_form();
+            if let Some(reason) = inspection.not_inspected {
+                *self.coverage.not_inspected.entry(UninspectedImages { arch, reason }).or_default() += file.files;
+                continue;
+            }
+            for name in inspection.names() {
+                let kernel = self.kernels.entry(name).or_insert_with(|| CoveredKernel {
+                    name,
+                    archs: Arc::clone(&self.no_archs),
+                    row: None,
+                    sets_with_gaps: Vec::new(),
+                });
+                if !kernel.archs.contains(&arch) {
+                    let known = self.archs.entry((Arc::as_ptr(&kernel.archs), arch.clone()));
+                    let with_arch = || Arc::new(kernel.archs.iter().chain([&arch]).cloned().collect());
+                    kernel.archs = Arc::clone(known.or_insert_with(with_arch));
+                }
+            }
+        }
+    }
+
+    /// Adds the cells of all kernels of a file.
+    fn add_sets(
+        &mut self,
+        number: usize,
+        file: &InspectedImages<'a>,
+        columns: Columns<'_>,
+    ) -> std::result::Result<(), Cause> {
+        let budget = Budget::new(file.limits, file.file.size);
+        for set in file.sets() {
+            let judged = SetCoverage::new(set, &file.inspections, columns, &mut self.coverage.rows, &budget)?;
+            let next = self.coverage.sets_with_gaps.len();
+            let mut has_gaps = false;
+            for (name, row) in judged.kernels() {
+                let Some(kernel) = self.kernels.get_mut(name) else { continue };
+                let rows = &mut self.coverage.rows;
+                kernel.row = Some(match kernel.row {
+                    Some(known) => rows.merge(known, row, &budget)?,
+                    None => row,
+                });
+                if rows.gaps(row) > 0 {
+                    has_gaps = true;
+                    kernel.sets_with_gaps.push(next);
+                }
+            }
+            if has_gaps {
+                self.coverage.sets_with_gaps.push((number, judged));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, columns: &[NamedDevice]) -> Coverage<'a> {
+        let Builder { mut coverage, kernels, .. } = self;
+        let mut kernels: Vec<CoveredKernel<'_>> = kernels.into_values().collect();
+        let rows = &coverage.rows;
+        let figures = |row: Option<RowNumber>| row.map_or((0, 0), |row| (rows.gaps(row), rows.served(row)));
+        kernels.sort_by_cached_key(|kernel| {
+            let (gaps, served) = figures(kernel.row);
+            (Reverse(gaps), served, kernel.name)
+        });
+        coverage.kernels = kernels;
+        coverage.devices = columns.iter().map(|device| device.name.clone()).collect();
+        coverage.titles = columns.iter().map(NamedDevice::title).collect();
+        coverage
+    }
+}

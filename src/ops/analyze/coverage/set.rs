@@ -1,0 +1,239 @@
+//! Kernels of one candidate set by device.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::rows::{RowNumber, Rows};
+use super::wavefront::Wavefront;
+use super::{CoverageCell, ImageKernels};
+use crate::analyze::select::{CandidateSet, NamedDevice, Preference, RejectReason, Selection};
+use fatbin_core::base::bytes::{Budget, Resource, record_memory, total};
+use fatbin_core::base::error::Cause;
+use fatbin_core::scan::inventory::CodeRole;
+use fatbin_core::target::Device;
+use fatbin_core::target::runs_on::LoadMethod;
+
+/// Kernels of a candidate set, judged on devices.
+#[derive(Debug)]
+pub struct SetCoverage<'a> {
+    set: CandidateSet<'a>,
+    /// Inspection of each candidate.
+    inspections: Vec<Option<ImageKernels<'a>>>,
+    /// What decides the row of each kernel.
+    kernels: BTreeMap<&'a str, Group>,
+    /// Rows by group: most kernels of a set are in the same images.
+    rows: HashMap<Group, RowNumber>,
+    /// Selections on the devices of each column.
+    columns: Vec<Vec<DeviceSelection>>,
+}
+
+/// Kernels that are judged alike.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Group {
+    /// Indexes of the candidates that have the kernels, in order.
+    holders: Vec<usize>,
+    /// Size of wavefronts in their names.
+    wavefront: Option<Wavefront>,
+}
+
+/// The images that the runtime selects from the whole set on a device. Any number of kernels is judged by it.
+#[derive(Debug)]
+struct DeviceSelection {
+    device: Device,
+    /// The selected candidate, and how it is loaded.
+    selected: Option<(usize, LoadMethod)>,
+    is_undecided: bool,
+    /// The loaded candidates, with their positions in the order of preference.
+    loaded: HashMap<usize, usize>,
+    /// True if the set has code for the platform of the device.
+    has_code: bool,
+    /// True if the images that the runtime may launch a kernel from have all been read.
+    is_read: bool,
+}
+
+/// The devices that kernels are judged on.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns<'d> {
+    /// The requested devices.
+    pub devices: &'d [NamedDevice],
+    /// Devices that the files have code for.
+    pub own_devices: &'d [NamedDevice],
+}
+
+impl<'a> SetCoverage<'a> {
+    /// Judges the kernels of a set, and adds their cells to `rows`.
+    pub fn new(
+        set: CandidateSet<'a>,
+        inspections: &[Option<ImageKernels<'a>>],
+        columns: Columns<'_>,
+        rows: &mut Rows<'a>,
+        budget: &Budget,
+    ) -> Result<Self, Cause> {
+        let inspections: Vec<Option<ImageKernels<'_>>> =
+            set.candidates.iter().map(|candidate| inspections.get(candidate.number).copied().flatten()).collect();
+        let kernels = groups(&inspections);
+        let mut judged = SetCoverage { set, inspections, kernels, rows: HashMap::new(), columns: Vec::new() };
+        if judged.kernels.is_empty() {
+            return Ok(judged);
+        }
+        let loadable = judged.select(columns, budget)?;
+        let groups: BTreeSet<&Group> = judged.kernels.values().collect();
+        let mut numbers = HashMap::new();
+        for group in groups {
+            judged.charge_group(&group.holders, budget)?;
+            let is_loadable = group.holders.iter().any(|index| loadable.contains(index));
+            let cells = judged.columns.iter().map(|column| {
+                let cells = column.iter().map(|selected| judged.cell(group, selected));
+                match cells.reduce(CoverageCell::on_both) {
+                    Some(CoverageCell::Gap) if !is_loadable => CoverageCell::None,
+                    cell => cell.unwrap_or(CoverageCell::None),
+                }
+            });
+            numbers.insert(group.clone(), rows.add(cells, budget)?);
+        }
+        judged.rows = numbers;
+        Ok(judged)
+    }
+
+    /// Returns each kernel and its row.
+    pub fn kernels(&self) -> impl Iterator<Item = (&'a str, RowNumber)> {
+        self.kernels.iter().filter_map(|(name, group)| Some((*name, *self.rows.get(group)?)))
+    }
+
+    /// Returns the row of a kernel.
+    pub fn row(&self, kernel: &str) -> Option<RowNumber> {
+        self.rows.get(self.kernels.get(kernel)?).copied()
+    }
+
+    /// For a device where a kernel has a gap, returns the number of the selected image and the number of an image that
+    /// has the kernel. `column` is the device's column.
+    pub fn witnesses(&self, kernel: &str, column: usize) -> Option<(usize, usize)> {
+        let group = self.kernels.get(kernel)?;
+        let is_gap = |selected: &&DeviceSelection| self.cell(group, selected) == CoverageCell::Gap;
+        let (selected, _) = self.columns.get(column)?.iter().find(is_gap)?.selected?;
+        let number = |index: usize| self.set.candidates.get(index).map(|candidate| candidate.number);
+        Some((number(selected)?, number(*group.holders.first()?)?))
+    }
+
+    /// Selects from the whole set on the devices of each column. Returns the candidates that a runtime loads on some
+    /// device, or would if it did not prefer another.
+    fn select(&mut self, columns: Columns<'_>, budget: &Budget) -> Result<BTreeSet<usize>, Cause> {
+        let mut loadable = BTreeSet::new();
+        let asked: HashSet<&Device> = columns.devices.iter().flat_map(|named| &named.devices).collect();
+        let own = columns.own_devices.iter().flat_map(|named| &named.devices);
+        let own: Vec<&Device> = own.filter(|device| !asked.contains(device)).collect();
+        let asked = columns.devices.iter().map(|named| named.devices.len()).sum::<usize>();
+        self.set.charge([asked, own.len()].iter().sum(), budget)?;
+        for column in columns.devices {
+            let mut selections = Vec::with_capacity(column.devices.len());
+            for device in &column.devices {
+                let selection = self.set.select_on(device);
+                loadable.extend(loadable_of(&selection));
+                let selected = self.device_selection(device, &selection);
+                let loaded = record_memory(0, selected.loaded.keys().map(|_| size_of::<[usize; 2]>()));
+                budget.charge(Resource::Memory, total([loaded, size_of::<DeviceSelection>() as u64]))?;
+                selections.push(selected);
+            }
+            self.columns.push(selections);
+        }
+        for device in own {
+            loadable.extend(loadable_of(&self.set.select_on(device)));
+        }
+        Ok(loadable)
+    }
+
+    fn device_selection(&self, device: &Device, selection: &Selection) -> DeviceSelection {
+        let is_read = |index: usize| {
+            self.inspections.get(index).copied().flatten().is_some_and(|inspection| inspection.not_inspected.is_none())
+        };
+        let is_read = match self.set.runtime.preference {
+            Preference::BestForEachKernel => (0..self.set.candidates.len()).all(is_read),
+            _ => loaded(selection).all(is_read),
+        };
+        DeviceSelection {
+            device: device.clone(),
+            selected: selection.selected,
+            is_undecided: selection.is_undecided(),
+            loaded: loaded(selection).zip(0..).collect(),
+            has_code: self.set.has_code_for(device) || (self.set.is_unregistered && self.set.is_for_platform(device)),
+            is_read,
+        }
+    }
+
+    /// Charges the selections for the kernels that are in `holders`, if they are judged by these alone.
+    fn charge_group(&self, holders: &[usize], budget: &Budget) -> Result<(), Cause> {
+        let is_alone =
+            self.set.role == CodeRole::LinkInput || self.set.runtime.preference == Preference::BestForEachKernel;
+        let judged = if is_alone { holders.len() } else { 1 };
+        let devices = self.columns.iter().map(Vec::len).sum::<usize>();
+        budget.charge(Resource::Work, (judged as u64).saturating_mul(devices as u64))
+    }
+
+    /// Judges the kernels of a group. `selected` is the selection from the whole set.
+    fn cell(&self, group: &Group, selected: &DeviceSelection) -> CoverageCell<'a> {
+        let holders = &group.holders;
+        let device = &selected.device;
+        if self.set.role == CodeRole::LinkInput {
+            return self.unlinked_cell(holders, device);
+        }
+        if selected.is_undecided {
+            return CoverageCell::Unknown;
+        }
+        let Some((_, method)) = selected.selected else {
+            return if selected.has_code { CoverageCell::None } else { CoverageCell::OtherPlatform };
+        };
+        let runs = |index: usize, method| {
+            let arch = self.set.candidates.get(index).and_then(|candidate| candidate.image.arch.as_deref());
+            CoverageCell::Runs { method, arch }
+        };
+        if self.set.runtime.preference == Preference::BestForEachKernel {
+            let candidates = holders.iter().filter_map(|&index| self.set.candidates.get(index).copied()).collect();
+            let own = CandidateSet { candidates, ..self.set.clone() }.select_on(device);
+            if let Some((index, method)) = own.selected {
+                return holders.get(index).map_or(CoverageCell::Unknown, |&index| runs(index, method));
+            }
+        } else if let Some((_, index)) = holders.iter().filter_map(|it| Some((selected.loaded.get(it)?, *it))).min() {
+            return runs(index, method);
+        }
+        if group.wavefront.is_some_and(|wavefront| !wavefront.is_of(device)) {
+            return CoverageCell::OtherPlatform;
+        }
+        if selected.is_read { CoverageCell::Gap } else { CoverageCell::Unknown }
+    }
+
+    /// Judges kernels of relocatable code as if its images were linked one by one.
+    fn unlinked_cell(&self, holders: &[usize], device: &Device) -> CoverageCell<'a> {
+        let candidates = holders.iter().filter_map(|&index| self.set.candidates.get(index).copied()).collect();
+        let linked = CandidateSet { candidates, role: CodeRole::Loaded, ..self.set.clone() };
+        match linked.select_on(device).selected {
+            Some(_) => CoverageCell::Unlinked,
+            None if linked.has_code_for(device) => CoverageCell::None,
+            None => CoverageCell::OtherPlatform,
+        }
+    }
+}
+
+/// Returns the group of each kernel.
+fn groups<'a>(inspections: &[Option<ImageKernels<'a>>]) -> BTreeMap<&'a str, Group> {
+    let mut kernels: BTreeMap<&str, Group> = BTreeMap::new();
+    for (index, inspection) in inspections.iter().enumerate() {
+        for name in inspection.iter().flat_map(|inspection| inspection.names()) {
+            let group = kernels
+                .entry(name)
+                .or_insert_with(|| Group { holders: Vec::new(), wavefront: Wavefront::of_name(name) });
+            if group.holders.last() != Some(&index) {
+                group.holders.push(index);
+            }
+        }
+    }
+    kernels
+}
+
+/// Returns the candidates that are loaded, or would be if no other was preferred.
+fn loadable_of(selection: &Selection) -> impl Iterator<Item = usize> {
+    let outranked = selection.rejected.iter().filter(|(_, reason)| matches!(reason, RejectReason::Outranked { .. }));
+    loaded(selection).chain(outranked.map(|(index, _)| *index))
+}
+
+fn loaded(selection: &Selection) -> impl Iterator<Item = usize> {
+    selection.selected.iter().map(|(index, _)| *index).chain(selection.also_selected.iter().copied())
+}

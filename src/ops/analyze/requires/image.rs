@@ -1,0 +1,119 @@
+//! The properties of an image, from the inventory and, where that is not enough, from its bytes.
+
+use super::Requirement;
+use super::requirement::FIRST_WITH_ABI_8;
+use fatbin_core::base::codec::Codec;
+use fatbin_core::format::readers::{Product, Reader};
+use fatbin_core::format::{ContainerType, ImageKind};
+use fatbin_core::scan::inventory::{CudaCode, Image, NestedImage};
+use fatbin_core::target::metal::System;
+use fatbin_core::target::nvptx::Arch;
+use fatbin_core::target::{BundleEntryId, OffloadKind, Platform};
+
+/// Bytes of a compressed cubin that state its toolkit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolkitBytes {
+    /// The ELF header. It is at the start.
+    Header,
+    /// All: the notes may be anywhere.
+    All,
+}
+
+/// Returns the bytes that state the toolkit of a compressed cubin. Returns `None` if the toolkit is known or does not
+/// matter.
+pub fn unread_toolkit(image: &Image) -> Option<ToolkitBytes> {
+    let is_compressed = !matches!(image.codec, None | Some(Codec::None | Codec::Opaque));
+    let CudaCode { abi_version, toolkit, .. } = image.cuda;
+    match abi_version {
+        _ if !is_compressed || toolkit.is_some() => None,
+        None => None,
+        Some(..=7) => Some(ToolkitBytes::Header),
+        Some(8) if is_below_abi_8(image) => None,
+        Some(_) => Some(ToolkitBytes::All),
+    }
+}
+
+fn is_below_abi_8(image: &Image) -> bool {
+    arch(image).is_some_and(|arch| arch.number < FIRST_WITH_ABI_8)
+}
+
+fn arch(image: &Image) -> Option<Arch> {
+    image.arch.as_deref().and_then(Arch::parse)
+}
+
+fn system(image: &Image) -> Option<(System, (u32, u32))> {
+    image.triple.as_deref().and_then(System::of_triple)
+}
+
+/// Returns the products that load an image.
+pub fn products(nested: &NestedImage<'_>) -> Vec<Product> {
+    let platform = match Platform::of(nested.image.triple.as_deref(), nested.image.arch.as_deref()) {
+        Some(Platform::Nvidia) => Some(Product::Cuda),
+        Some(Platform::Amd) => Some(Product::Rocm),
+        Some(Platform::Metal) => system(nested.image).map(|(system, _)| Product::Apple(system)),
+        _ if nested.image.image_kind == ImageKind::Ptx => Some(Product::Cuda),
+        _ => None,
+    };
+    let mut products: Vec<Product> = platform.into_iter().collect();
+    for requirement in containers(nested) {
+        if !products.contains(&requirement.product()) {
+            products.push(requirement.product());
+        }
+    }
+    products
+}
+
+/// Returns the properties that determine the floors of an image. `read` are the properties that its bytes state, if
+/// they were read.
+pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Requirement> {
+    let image = nested.image;
+    let mut requirements: Vec<Requirement> = containers(nested).collect();
+    let is_cuda = products(nested).contains(&Product::Cuda);
+    if let Some(kind) = image.unknown_kind()
+        && is_cuda
+    {
+        requirements.push(Requirement::UnknownKind(kind));
+    }
+    if nested.container().container_type == ContainerType::CudaFatbin {
+        requirements.extend(image.codec.filter(|codec| *codec != Codec::None).map(Requirement::Codec));
+        if image.cuda.is_grouped {
+            requirements.push(Requirement::Group);
+        }
+    }
+    match image.image_kind {
+        ImageKind::Elf if is_cuda => {
+            requirements.push(toolkit(image, read));
+            requirements.extend(arch(image).map(Requirement::Arch));
+        }
+        ImageKind::Ptx => requirements.push(Requirement::Ptx(image.cuda.ptx_version)),
+        ImageKind::TileIr => requirements.push(Requirement::TileIr),
+        ImageKind::Bitcode => requirements.push(Requirement::Bitcode),
+        ImageKind::MetalLibrary => {
+            requirements.extend(system(image).map(|(system, release)| Requirement::System(system, release)));
+        }
+        _ => {}
+    }
+    let id = image.id.as_deref().and_then(BundleEntryId::parse);
+    if image.kind == Some(OffloadKind::Hip) && id.is_some_and(|id| !id.is_found_by_hip()) {
+        requirements.push(Requirement::EntryId);
+    }
+    requirements
+}
+
+fn toolkit(image: &Image, read: Option<CudaCode>) -> Requirement {
+    match read.and_then(|read| read.toolkit).or(image.cuda.toolkit) {
+        Some(release) => Requirement::Toolkit(release),
+        None if image.cuda.abi_version == Some(8) && is_below_abi_8(image) => Requirement::AbiOfCuda13,
+        None => Requirement::UnknownToolkit,
+    }
+}
+
+/// Returns the versions of the containers around an image that only some releases read.
+fn containers(nested: &NestedImage<'_>) -> impl Iterator<Item = Requirement> {
+    nested.containers.iter().flat_map(|container| {
+        let container_type = container.container_type;
+        let version = container.version;
+        let products = Reader::products_of(container_type, version).into_iter();
+        products.map(move |(product, first)| Requirement::Container { product, container_type, version, first })
+    })
+}

@@ -1,0 +1,178 @@
+//! Properties of an image that determine its floor.
+
+use std::fmt;
+
+use super::{Floor, Release, cuda};
+use fatbin_core::base::codec::Codec;
+use fatbin_core::format::ContainerType;
+use fatbin_core::format::readers::{Product, Reader};
+use fatbin_core::target::metal::System;
+use fatbin_core::target::nvptx::Arch;
+
+/// A property of an image or of its container that old releases of a product do not support.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requirement {
+    /// An entry of a CUDA fat binary is compressed.
+    Codec(Codec),
+    /// Several images are compressed as one.
+    Group,
+    /// PTX, of a version if one is stated.
+    Ptx(Option<(u16, u16)>),
+    /// A cubin of the tools of a release of CUDA.
+    Toolkit((u16, u16)),
+    /// A cubin with ABI 8 for an architecture below 10.0. For these architectures, ptxas up to CUDA 12.9 writes ABI 7.
+    /// ptxas of CUDA 13.0 to 13.5 writes ABI 8 for all architectures.
+    AbiOfCuda13,
+    /// A cubin that does not state its tools.
+    UnknownToolkit,
+    /// Machine code for an architecture of NVIDIA.
+    Arch(Arch),
+    /// The device itself.
+    Device(Arch),
+    /// Tile IR.
+    TileIr,
+    /// A kind of image that is newer than this program.
+    UnknownKind(u64),
+    /// LLVM bitcode.
+    Bitcode,
+    /// A Metal library for a system since a release.
+    System(System, (u32, u32)),
+    /// A version of a container, with the first release of a product that reads it, if any.
+    Container {
+        /// The product.
+        product: Product,
+        /// Type of the container.
+        container_type: ContainerType,
+        /// Version of its format.
+        version: Option<u32>,
+        /// First release that reads it.
+        first: Option<Reader>,
+    },
+    /// A bundle entry ID that HIP's runtime does not find.
+    EntryId,
+}
+
+/// The newest release of ROCm with a HIP runtime that is known to compare the triple of entry IDs as text (llvm-project
+/// #214841, #217640).
+const ROCM_WITH_ONE_TRIPLE: Release = Release { product: Product::Rocm, version: (7, 2), driver: None };
+
+/// The newest release of CUDA whose driver is known to ignore images that are compressed together.
+const LAST_WITHOUT_GROUPS: (u32, u32) = (13, 0);
+
+/// First architecture that CUDA 12 writes cubins with ABI 8 for.
+pub const FIRST_WITH_ABI_8: u32 = 100;
+
+impl Requirement {
+    /// Returns the product that has the requirement.
+    pub fn product(self) -> Product {
+        match self {
+            Requirement::Container { product, .. } => product,
+            Requirement::EntryId => Product::Rocm,
+            Requirement::Bitcode => Product::Llvm,
+            Requirement::System(system, _) => Product::Apple(system),
+            _ => Product::Cuda,
+        }
+    }
+
+    /// Returns the name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Requirement::Codec(_) | Requirement::Group => "codec",
+            Requirement::Ptx(_) => "ptx-isa",
+            Requirement::Toolkit(_) | Requirement::AbiOfCuda13 | Requirement::UnknownToolkit => "toolkit",
+            Requirement::Arch(_) => "arch",
+            Requirement::Device(_) => "device",
+            Requirement::TileIr | Requirement::UnknownKind(_) | Requirement::Bitcode => "kind",
+            Requirement::Container { .. } => "container-version",
+            Requirement::EntryId => "entry-id",
+            Requirement::System(..) => "system",
+        }
+    }
+
+    /// Returns the floor of an image with this property.
+    pub fn floor(self) -> Floor {
+        match self {
+            Requirement::Codec(Codec::Opaque) => Floor::UNKNOWN,
+            Requirement::Codec(codec) => {
+                Reader::first_cuda(codec).map_or(Floor::NONE, |first| Floor::since(release_of(first)))
+            }
+            Requirement::Ptx(Some(version)) => cuda::ptx(version),
+            Requirement::Toolkit(release) => cuda::toolkit(release),
+            Requirement::AbiOfCuda13 => cuda::toolkit((13, 0)),
+            Requirement::Arch(arch) | Requirement::Device(arch) => cuda::arch(arch),
+            Requirement::Container { first: Some(first), .. } => Floor::since(release_of(first)),
+            Requirement::EntryId => Floor::after(ROCM_WITH_ONE_TRIPLE),
+            Requirement::System(system, version) => {
+                Floor::since(Release { product: Product::Apple(system), version, driver: None })
+            }
+            Requirement::Group => Floor::after(cuda::release(LAST_WITHOUT_GROUPS)),
+            Requirement::Container { first: None, .. }
+            | Requirement::Ptx(None)
+            | Requirement::UnknownToolkit
+            | Requirement::TileIr
+            | Requirement::UnknownKind(_)
+            | Requirement::Bitcode => Floor::UNKNOWN,
+        }
+    }
+
+    /// Returns the source of the floor.
+    pub fn source(self) -> &'static str {
+        match self {
+            Requirement::Codec(_) => "nvcc manual, --compress-mode",
+            Requirement::Group => "driver 580.159.04 on an H100, which does not read them",
+            Requirement::Ptx(_) => "cuda-bindings 13.5, table of PTX versions",
+            Requirement::Toolkit((11.., _)) | Requirement::AbiOfCuda13 => {
+                "CUDA Compatibility, Minor Version Compatibility"
+            }
+            Requirement::Toolkit(_) | Requirement::UnknownToolkit => {
+                "CUDA Toolkit Release Notes, Corresponding Driver Versions"
+            }
+            Requirement::Arch(_) | Requirement::Device(_) => "LLVM, NVPTXTargetParser.def",
+            Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
+            Requirement::EntryId => "llvm-project #214841 and #217640",
+            Requirement::System(..) => "the header of the Metal library",
+            Requirement::TileIr | Requirement::UnknownKind(_) | Requirement::Bitcode => "no document states it",
+        }
+    }
+}
+
+fn release_of(reader: Reader) -> Release {
+    let version = reader.release();
+    match reader.product() {
+        Product::Cuda => cuda::release(version),
+        product => Release { product, version, driver: None },
+    }
+}
+
+/// Formats the property as a clause.
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Requirement::Codec(Codec::Opaque) => f.write_str("compressed with an unknown codec"),
+            Requirement::Codec(codec) => write!(f, "compressed with {}", codec.name()),
+            Requirement::Group => f.write_str("compressed together with others"),
+            Requirement::Ptx(Some((major, minor))) => write!(f, "PTX ISA {major}.{minor}"),
+            Requirement::Ptx(None) => f.write_str("PTX that states no version"),
+            Requirement::Toolkit((major, minor)) => write!(f, "cubin of CUDA {major}.{minor}"),
+            Requirement::AbiOfCuda13 => f.write_str("cubin with ABI 8, of CUDA 13"),
+            Requirement::UnknownToolkit => f.write_str("cubin that does not state its toolkit"),
+            Requirement::Arch(arch) => write!(f, "code for {arch}"),
+            Requirement::Device(arch) => write!(f, "device {arch}"),
+            Requirement::TileIr => f.write_str("Tile IR, which no document dates"),
+            Requirement::UnknownKind(kind) => write!(f, "unknown kind {kind:#x}, newer than this program"),
+            Requirement::Bitcode => f.write_str("LLVM bitcode, whose readers no document dates"),
+            Requirement::Container { container_type, version, first, .. } => {
+                let name = container_type.name();
+                let unread = if first.is_none() { ", which no known release reads" } else { "" };
+                match version {
+                    Some(version) => write!(f, "{name} version {version}{unread}"),
+                    None => write!(f, "{name} without a version{unread}"),
+                }
+            }
+            Requirement::System(system, (major, minor)) => {
+                write!(f, "Metal library for {} {major}.{minor}", system.name())
+            }
+            Requirement::EntryId => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
+        }
+    }
+}

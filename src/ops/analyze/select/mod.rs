@@ -1,0 +1,449 @@
+//! Image selection: the image that a runtime selects on a device from each container, and why it rejects the others.
+//! Pure functions over an inventory; no device, driver or file is accessed.
+//!
+//! [`fatbin_core::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order that a runtime
+//! tries its images in.
+
+mod answers;
+mod cost;
+mod devices;
+mod driver_check;
+mod floors;
+#[cfg(test)]
+mod floors_tests;
+pub mod kpack;
+mod library_name;
+mod link;
+#[cfg(test)]
+mod link_tests;
+mod needed;
+mod needs;
+mod reject_reason;
+mod runtimes;
+mod selection;
+mod set;
+#[cfg(test)]
+mod tests;
+mod together;
+
+pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap, relocatable_archs};
+pub use devices::NamedDevice;
+pub use driver_check::DriverCheck;
+pub use floors::{DeviceNeed, FileFloors};
+pub use needs::{FloorCause, ImageRequirements, Need};
+pub use reject_reason::RejectReason;
+pub use runtimes::{Preference, Runtime};
+pub use selection::{CandidateVerdict, Selection};
+pub use set::{
+    Library, MemberAnswer, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetMember, SetSelection,
+};
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use fatbin_core::format::{ContainerType, ImageKind, SelectionScope};
+use fatbin_core::scan::inventory::{
+    CodeRole, Container, DeviceLink, DeviceLinks, File, Image, LinkInput, LinkPlace, NestedImage, Registration,
+};
+use fatbin_core::target::nvptx::{self, Suffix};
+use fatbin_core::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
+use fatbin_core::target::{BundleEntryId, Device, OffloadKind, Platform};
+
+/// Images that compete for a device: a runtime selects at most one. They are the images of a fat binary or bundle. All
+/// offload binaries of one kind in a file are registered together, so their images are one set.
+#[derive(Debug, Clone)]
+pub struct CandidateSet<'a> {
+    /// The container, or the first container of several.
+    pub container: &'a Container,
+    /// The runtime that the images are registered with.
+    pub runtime: &'static Runtime,
+    /// The images.
+    pub candidates: Vec<Candidate<'a>>,
+    /// Purpose of the code. A set with linked code has the relocatable code that the driver can link again, too.
+    pub role: CodeRole,
+    /// The relocatable containers that the driver links again if none of the other images runs; empty if there are
+    /// none.
+    pub link_inputs: Vec<LinkInput<'a>>,
+    /// True if the file registers containers, but not this set's.
+    pub is_unregistered: bool,
+}
+
+/// An image and its number among the device images of its file.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// Number among the device images of the file.
+    pub number: usize,
+    /// The image.
+    pub image: &'a Image,
+    /// Index among [`CandidateSet::link_inputs`] of the relocatable container that has the image.
+    pub link_input: Option<usize>,
+    /// ocloc's archive around the image. The driver selects one image from it.
+    archive: Option<&'a Container>,
+}
+
+/// Returns all candidate sets of a file, in the order of its containers.
+pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
+    let mut found = Found { all: Vec::new(), places: HashMap::new(), links: DeviceLinks::of(file) };
+    for nested in file.nested_images() {
+        found.add(&nested);
+    }
+    for set in &mut found.all {
+        if set.container.container_type.descriptor().selection_scope == SelectionScope::Id {
+            // The loader tries the target IDs with the most features first.
+            set.candidates
+                .sort_by_cached_key(|it| Reverse(it.image.arch.as_deref().map_or(0, |arch| arch.matches(':').count())));
+        }
+    }
+    found.all
+}
+
+/// Returns the images without a container. The program passes one of them to the driver, and has its own rules for the
+/// choice.
+pub fn selected_by_program(file: &File) -> impl Iterator<Item = Candidate<'_>> {
+    program_sets(file).flat_map(|set| set.candidates)
+}
+
+/// Returns a set for each image without a container: the program may select any of them.
+pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
+    let embedded = file
+        .nested_images()
+        .filter(|nested| nested.container().container_type.descriptor().selection_scope == SelectionScope::Program);
+    embedded.map(|nested| {
+        let candidate = Candidate::new(&nested);
+        CandidateSet {
+            candidates: vec![candidate],
+            ..CandidateSet::new(nested.container(), candidate, CodeRole::Loaded)
+        }
+    })
+}
+
+/// Kind of the runtime, container and ID that the images of a set share.
+type SetKey<'a> = (Option<OffloadKind>, Option<*const Container>, Option<&'a str>);
+
+struct Found<'a> {
+    all: Vec<CandidateSet<'a>>,
+    /// Index of the set of a runtime, for one container, for one ID in a container, or for all containers that are
+    /// registered together. Files may have many thousands of containers.
+    places: HashMap<SetKey<'a>, usize>,
+    links: DeviceLinks<'a>,
+}
+
+impl<'a> Found<'a> {
+    fn add(&mut self, nested: &NestedImage<'a>) {
+        let container = nested.container();
+        let scope = container.container_type.descriptor().selection_scope;
+        let own = match scope {
+            SelectionScope::Container | SelectionScope::Id => Some(container),
+            SelectionScope::File => None,
+            SelectionScope::Program => return,
+        };
+        let id = if scope == SelectionScope::Id { nested.image.id.as_deref() } else { None };
+        let candidate = Candidate::new(nested);
+        let Found { all, places, links } = self;
+        let mut add = |candidate: Candidate<'a>, own, id, new: &dyn Fn() -> CandidateSet<'a>| {
+            let runtime = Runtime::of(candidate.image.kind, candidate.platform());
+            let place = *places.entry((runtime.kind, own, id)).or_insert(all.len());
+            if place == all.len() {
+                all.push(new());
+            }
+            all[place].candidates.push(candidate);
+        };
+        let link_places = links.places(container);
+        if link_places.is_empty() {
+            let role = links.role_of(nested);
+            let is_unregistered = nested.registration() == Registration::Unregistered;
+            let new = || CandidateSet { is_unregistered, ..CandidateSet::new(container, candidate, role) };
+            add(candidate, own.map(std::ptr::from_ref), id, &new);
+        }
+        for &LinkPlace { link, input } in link_places {
+            let Some(DeviceLink { output, inputs, .. }) = links.link(link) else { continue };
+            let candidate = Candidate { link_input: input, ..candidate };
+            let container = output.or(inputs.first().map(|input| input.container)).unwrap_or(container);
+            let new = || {
+                let set = CandidateSet::new(container, candidate, CodeRole::Loaded);
+                CandidateSet { link_inputs: inputs.clone(), ..set }
+            };
+            add(candidate, Some(std::ptr::from_ref(container)), None, &new);
+        }
+    }
+}
+
+impl<'a> Candidate<'a> {
+    fn new(nested: &NestedImage<'a>) -> Self {
+        let archive = Some(nested.container()).filter(|it| it.container_type == ContainerType::OclocArchive);
+        Candidate { number: nested.index, image: nested.image, link_input: None, archive }
+    }
+
+    /// Returns the platform that the image is for.
+    pub fn platform(&self) -> Option<Platform> {
+        Platform::of(self.image.triple.as_deref(), self.image.arch.as_deref())
+    }
+
+    /// Returns why a loader rejects the image although the runtime selected it by its container: the architecture in
+    /// the header of the image does not run on the device.
+    fn load_failure(&self, device: &Device) -> Option<Incompatibility> {
+        let Image { triple, own_arch, .. } = self.image;
+        let form = form(self.image, self.platform());
+        let own = Code { form, triple: triple.as_deref(), arch: Some(own_arch.as_deref()?) };
+        own.runs_on(device).err()
+    }
+
+    /// Returns the ID of the image in its bundle if the runtime does not find it.
+    fn unknown_id(&self, runtime: &Runtime) -> Option<&'a str> {
+        let id = self.image.id.as_deref()?;
+        let is_unknown = runtime.kind == Some(OffloadKind::Hip) && !BundleEntryId::parse(id)?.is_found_by_hip();
+        is_unknown.then_some(id)
+    }
+
+    /// Returns the code as the runtime identifies it: libomptarget reads the header of the image, all others trust the
+    /// container.
+    fn code(&self, runtime: &Runtime) -> Code<'a> {
+        let Image { triple, arch, own_arch, .. } = self.image;
+        let reads_header = runtime.kind == Some(OffloadKind::OpenMp) && own_arch.is_some();
+        let arch = if reads_header { own_arch } else { arch };
+        Code { form: form(self.image, self.platform()), triple: triple.as_deref(), arch: arch.as_deref() }
+    }
+}
+
+fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
+    if let Some(kind) = image.unknown_kind() {
+        return CodeForm::UnknownKind(kind);
+    }
+    match image.image_kind {
+        ImageKind::Elf => CodeForm::Machine,
+        ImageKind::Ptx => CodeForm::Ptx,
+        ImageKind::SpirV => CodeForm::SpirV,
+        ImageKind::Bitcode => CodeForm::Bitcode,
+        ImageKind::Nvvm => CodeForm::LinkTime,
+        ImageKind::TileIr => CodeForm::TileIr,
+        ImageKind::MetalLibrary => CodeForm::Air,
+        // AOT-compiled code for Intel GPUs and for FPGAs has separate formats.
+        ImageKind::Unknown if platform == Some(Platform::SpirV) => CodeForm::Machine,
+        _ => CodeForm::Other,
+    }
+}
+
+impl<'a> CandidateSet<'a> {
+    /// Creates the set of a container without images, with the runtime of a candidate.
+    fn new(container: &'a Container, candidate: Candidate<'_>, role: CodeRole) -> Self {
+        let runtime = Runtime::of(candidate.image.kind, candidate.platform());
+        CandidateSet {
+            container,
+            runtime,
+            candidates: Vec::new(),
+            role,
+            link_inputs: Vec::new(),
+            is_unregistered: false,
+        }
+    }
+
+    /// Returns whether any registered image is for the platform of this device.
+    pub fn has_code_for(&self, device: &Device) -> bool {
+        self.role == CodeRole::Loaded && !self.is_unregistered && self.is_for_platform(device)
+    }
+
+    /// Returns whether any image is for the platform of this device, registered or not.
+    pub fn is_for_platform(&self, device: &Device) -> bool {
+        let platform = Some(device.platform());
+        self.candidates.iter().any(|candidate| candidate.platform() == platform)
+    }
+
+    /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing
+    /// proves that a program does not pass it to the driver.
+    fn as_registered(&self) -> Self {
+        CandidateSet { is_unregistered: false, ..self.clone() }
+    }
+
+    /// Returns the images that the runtime selects on this device.
+    pub fn select_on(&self, device: &Device) -> Selection {
+        self.select_with(device, None)
+    }
+
+    /// Returns the images that the runtime selects on this device with a driver of NVIDIA.
+    pub fn select_with(&self, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
+        self.select_by(self.runtime, device, check)
+    }
+
+    /// Returns the images that earlier releases of the runtime select, where they differ.
+    pub fn select_on_earlier_release(&self, device: &Device) -> Option<(&'static Runtime, Selection)> {
+        self.select_with_earlier_release(device, None)
+    }
+
+    /// Like [`Self::select_on_earlier_release`], with a driver of NVIDIA.
+    pub fn select_with_earlier_release(
+        &self,
+        device: &Device,
+        check: Option<DriverCheck<'_>>,
+    ) -> Option<(&'static Runtime, Selection)> {
+        let earlier = self.runtime.earlier?;
+        let selection = self.select_by(earlier, device, check);
+        (selection.selected != self.select_with(device, check).selected).then_some((earlier, selection))
+    }
+
+    fn select_by(&self, runtime: &Runtime, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
+        if self.link_inputs.is_empty() {
+            self.select_loaded(runtime, device, check)
+        } else {
+            self.select_or_link(runtime, device, check)
+        }
+    }
+
+    fn select_loaded(&self, runtime: &Runtime, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
+        let reject = |candidate: &Candidate<'_>, method| check?.reject(candidate, device, method);
+        let verdict = |candidate: &Candidate<'_>| {
+            let method = self.check_candidate(runtime, candidate, device)?;
+            // A runtime that accepts images by less than all requirements leaves it to the driver to fail.
+            if runtime.selects_without_full_check() {
+                return Ok(method);
+            }
+            match check.and_then(|check| check.leaves_out(candidate, device, method)) {
+                Some(reason) => Err(reason),
+                None => Ok(method),
+            }
+        };
+        let verdicts: Vec<Result<LoadMethod, RejectReason>> = self.candidates.iter().map(verdict).collect();
+        let winner = self.preferred(runtime.preference, &verdicts);
+        let selected_way = winner.and_then(|winner| verdicts.get(winner)?.clone().ok());
+        let best = self.best_of_archives(&verdicts);
+        let mut selection = Selection::default();
+        for (index, verdict) in verdicts.into_iter().enumerate() {
+            let reason = match (verdict, winner) {
+                (Ok(way), Some(winner)) if winner == index => {
+                    let obstacle = self.candidates[index].load_failure(device);
+                    let unloadable =
+                        obstacle.map(|it| RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle: it });
+                    match unloadable.or_else(|| reject(&self.candidates[index], way)) {
+                        Some(reason) => reason,
+                        None => {
+                            selection.selected = Some((index, way));
+                            continue;
+                        }
+                    }
+                }
+                (Ok(way), Some(winner))
+                    if self.is_selected_with(runtime, (winner, selected_way), (index, way), &best) =>
+                {
+                    selection.also_selected.push(index);
+                    continue;
+                }
+                (Ok(_), _) => RejectReason::Outranked { by: self.outranking(index, winner, &best) },
+                (Err(RejectReason::SelectedButUnloadable { obstacle, .. }), _) if winner != Some(index) => {
+                    RejectReason::Incompatibility(obstacle)
+                }
+                (Err(reason), _) => reason,
+            };
+            if may_be_selected(&reason, selected_way) {
+                selection.undecided.push(index);
+            }
+            selection.rejected.push((index, reason));
+        }
+        selection
+    }
+
+    /// Returns the index of the candidate that a runtime prefers.
+    fn preferred(&self, preference: Preference, verdicts: &[Result<LoadMethod, RejectReason>]) -> Option<usize> {
+        let runs = |index: &usize| verdicts[*index].is_ok();
+        let is_selected = |verdict: &Result<LoadMethod, RejectReason>| {
+            matches!(verdict, Ok(_) | Err(RejectReason::SelectedButUnloadable { .. }))
+        };
+        match preference {
+            Preference::First => verdicts.iter().position(is_selected),
+            Preference::Last => verdicts.iter().rposition(is_selected),
+            Preference::Best | Preference::BestForEachKernel => {
+                let rank = |&index: &usize| (verdicts[index].clone().ok(), self.candidates[index].precedence());
+                (0..verdicts.len()).filter(runs).min_by_key(rank)
+            }
+            Preference::Nearest => {
+                let rank =
+                    |&index: &usize| distance(verdicts[index].as_ref().ok(), index, self.candidates[index].image);
+                (0..verdicts.len()).filter(runs).min_by_key(rank)
+            }
+        }
+    }
+
+    /// Returns the outranked images that an older driver or runtime loads if it does not support the selected image. A
+    /// driver chooses among PTX without asking whether it supports its version. So only the nearest image is an
+    /// alternative, and PTX is never an alternative to other PTX.
+    fn alternatives(&self, selection: &Selection, outranked: &[usize], device: &Device) -> Vec<usize> {
+        let method = |index: usize| self.check_candidate(self.runtime, &self.candidates[index], device).ok();
+        let is_ptx = |index: &usize| method(*index) == Some(LoadMethod::FromPtx);
+        let mut alternatives: Vec<usize> = outranked.iter().copied().filter(|index| !is_ptx(index)).collect();
+        let is_ptx_selected = selection.selected.is_some_and(|(_, method)| method == LoadMethod::FromPtx);
+        if !is_ptx_selected {
+            let rank = |&index: &usize| distance(Some(&LoadMethod::FromPtx), index, self.candidates[index].image);
+            alternatives.extend(outranked.iter().copied().filter(is_ptx).min_by_key(rank));
+        }
+        alternatives
+    }
+
+    fn check_candidate(
+        &self,
+        runtime: &Runtime,
+        candidate: &Candidate<'_>,
+        device: &Device,
+    ) -> Result<LoadMethod, RejectReason> {
+        match self.role {
+            CodeRole::LinkInput => return Err(RejectReason::NeedsDeviceLink),
+            CodeRole::Leftover => return Err(RejectReason::NotRegistered),
+            CodeRole::Loaded | CodeRole::Relinked => {}
+        }
+        if self.is_unregistered {
+            return Err(RejectReason::Unregistered);
+        }
+        let code = candidate.code(runtime);
+        let unknown_id = candidate.unknown_id(runtime);
+        match code.runs_on(device) {
+            Ok(_) if unknown_id.is_some() => {
+                let id = unknown_id.unwrap_or_default().to_owned();
+                Err(RejectReason::UnknownId { runtime: runtime.name, id })
+            }
+            Ok(_) if !runtime.accepted_forms.contains(&code.form) => {
+                Err(RejectReason::Form { runtime: runtime.name, form: code.form })
+            }
+            Ok(way) => Ok(way),
+            Err(obstacle) if runtime.selects_without_full_check() && accepts_by_number(code, device) => {
+                Err(RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle })
+            }
+            Err(obstacle) => Err(RejectReason::Incompatibility(obstacle)),
+        }
+    }
+}
+
+/// Returns whether a runtime may select a rejected image instead of one that it loads by `selected`. Code that the
+/// driver compiles is not preferred to machine code.
+fn may_be_selected(reason: &RejectReason, selected: Option<LoadMethod>) -> bool {
+    match reason {
+        RejectReason::Incompatibility(Incompatibility::TileIr) => {
+            selected.is_none_or(|way| way.compiled_from().is_some())
+        }
+        RejectReason::Incompatibility(reason) => reason.is_undecided(),
+        RejectReason::UnknownDriver { method, .. } => {
+            selected.is_none_or(|way| way.compiled_from().is_some() || method.compiled_from().is_none())
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether libomptarget's CUDA plugin accepts a cubin. It compares only numbers
+/// (plugins-nextgen/cuda/src/rtl.cpp, isELFCompatible): the major versions must be equal and the minor version must not
+/// be later than the device's. It ignores the suffix.
+fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
+    match (code.form, code.arch.and_then(nvptx::Arch::parse), device) {
+        (CodeForm::Machine, Some(own), &Device::Nvidia(number)) => {
+            own.number / 10 == number / 10 && own.number <= number
+        }
+        _ => false,
+    }
+}
+
+/// Sort key of images that run on a device, the nearest first. Among equally near images the first precedes.
+fn distance(way: Option<&LoadMethod>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, usize) {
+    let arch = image.arch.as_deref().and_then(nvptx::Arch::parse);
+    let breadth = match arch.and_then(|arch| arch.suffix) {
+        Some(Suffix::Specific) => 0,
+        Some(Suffix::Family) => 1,
+        None => 2,
+    };
+    let is_ptx = way == Some(&LoadMethod::FromPtx);
+    (is_ptx, Reverse(arch.map_or(0, |arch| arch.number)), breadth, index)
+}

@@ -1,0 +1,145 @@
+//! The runtimes, and the order that each of them tries images in. The data is from their sources and manuals.
+
+use fatbin_core::target::runs_on::CodeForm;
+use fatbin_core::target::{OffloadKind, Platform};
+
+/// Image selection of a runtime.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// Offload kind of the images that are registered with it; `None` if programs pass images to it.
+    pub kind: Option<OffloadKind>,
+    /// Name of the runtime.
+    pub name: &'static str,
+    /// Releases with this order.
+    pub release: &'static str,
+    /// Description of the order.
+    pub order: &'static str,
+    /// The order.
+    pub preference: Preference,
+    /// Formats that it supports. It skips images for its devices in other formats.
+    pub accepted_forms: &'static [CodeForm],
+    /// Earlier releases, if their order differs.
+    pub earlier: Option<&'static Runtime>,
+}
+
+/// Order of preference among several images that run on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preference {
+    /// Machine code before PTX. Within each, the image for the highest version is first, then the most specific image.
+    Nearest,
+    /// Code for the processor, then code for a generic processor, then code to be compiled; of each, the first image.
+    Best,
+    /// Like [`Preference::Best`], but for each kernel: an image has only some of the kernels, and all images for the
+    /// selected target are loaded.
+    BestForEachKernel,
+    /// The first image that the runtime accepts, even if it does not run.
+    First,
+    /// The last image that the runtime accepts, even if it does not run.
+    Last,
+}
+
+/// The order in the container decides, so the result is defined even for an invalid bundle (with both `gfx90a` and
+/// `gfx90a:xnack+`).
+const RUNTIMES: [Runtime; 4] = [
+    // NVIDIA's compatibility guides (Ampere, Ada, Hopper, Blackwell), Application Compatibility: a compatible cubin is
+    // used unchanged. Otherwise PTX is compiled. Without either, the launch fails. No document defines which of several
+    // images is "the best matching". Measured on an H100 with driver 580.159.04 (`scripts/gpu`): the nearest of
+    // either, code with a suffix before code without, of equal images the first in the container. The driver chooses
+    // among PTX by the target alone: PTX of a newer ISA than its own fails, even where it could compile other PTX.
+    // Published measurements of driver 597 on a device of 8.9 differ for equal PTX: the last one is selected.
+    // (CUDA_FORCE_PTX_JIT=1 skips all cubins.)
+    Runtime {
+        kind: Some(OffloadKind::Cuda),
+        name: "CUDA",
+        release: "CUDA 11 to 13",
+        order: "the nearest compatible cubin, else the nearest PTX",
+        preference: Preference::Nearest,
+        accepted_forms: &[CodeForm::Machine, CodeForm::Ptx],
+        earlier: None,
+    },
+    // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is searched for the device's target
+    // ID, then for the generic processor's, then for SPIR-V. For each the answer is the first entry that is compatible:
+    // comgr, comgr-metadata.cpp, lookUpCodeObject; for compressed bundles the bundler's own loop. Earlier releases
+    // support less: libamdhip64 of ROCm 5 knows neither the names of generic processors nor the name of SPIR-V.
+    Runtime {
+        kind: Some(OffloadKind::Hip),
+        name: "HIP",
+        release: "ROCm 7",
+        order: "the first compatible entry for the processor, else for its generic processor, else SPIR-V",
+        preference: Preference::Best,
+        accepted_forms: &[CodeForm::Machine, CodeForm::SpirV],
+        earlier: None,
+    },
+    // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are tried in the order of their
+    // registration, and a device that has one gets no other (since llvm-project#139147, May 2025). For the images that
+    // a plugin accepts see PluginInterface.cpp, is_plugin_compatible and is_device_compatible (ELF files and bitcode;
+    // SPIR-V for Level Zero). Measured with libomptarget 22 and its CUDA plugin, four orders of images:
+    // scripts/gpu_trials/openmp.py.
+    Runtime {
+        kind: Some(OffloadKind::OpenMp),
+        name: "libomptarget",
+        release: "LLVM 21 and 22",
+        order: "the first image that its plugin accepts",
+        preference: Preference::First,
+        accepted_forms: &[CodeForm::Machine, CodeForm::Bitcode, CodeForm::SpirV],
+        earlier: Some(&LIBOMPTARGET_BEFORE_21),
+    },
+    // Unified Runtime of DPC++ 2025, source/adapters/*/device.cpp, urDeviceSelectBinary: on Level Zero and OpenCL
+    // AOT-compiled code, else SPIR-V; on CUDA and HIP the first image for the platform. That image is a fat binary
+    // again.
+    Runtime {
+        kind: Some(OffloadKind::Sycl),
+        name: "SYCL",
+        release: "DPC++ 2025",
+        order: "for each kernel, AOT-compiled code for the device, else SPIR-V",
+        preference: Preference::BestForEachKernel,
+        accepted_forms: &[CodeForm::Machine, CodeForm::Ptx, CodeForm::SpirV],
+        earlier: None,
+    },
+];
+
+/// A program loads a library by its name, and Metal compiles the functions that it uses. Source: Apple, Metal, Building a Library with
+/// Metal's Command-Line Tools.
+const METAL: Runtime = Runtime {
+    kind: None,
+    name: "Metal",
+    release: "Metal 2 to 4",
+    order: "the library that the program loads",
+    preference: Preference::Best,
+    accepted_forms: &[CodeForm::Air],
+    earlier: None,
+};
+
+/// Each image that the plugin accepted replaced the previous one. Measured with libomptarget 15, 16 and 19, each with
+/// two images for x86-64 in either order.
+const LIBOMPTARGET_BEFORE_21: Runtime = Runtime {
+    kind: Some(OffloadKind::OpenMp),
+    name: "libomptarget",
+    release: "LLVM 15 to 20",
+    order: "the last image that its plugin accepts",
+    preference: Preference::Last,
+    accepted_forms: &[CodeForm::Machine, CodeForm::Bitcode],
+    earlier: None,
+};
+
+impl Runtime {
+    /// Returns whether it selects images without checking all of their requirements.
+    pub fn selects_without_full_check(&self) -> bool {
+        matches!(self.preference, Preference::First | Preference::Last)
+    }
+
+    /// Returns the runtime that images of a kind are registered with or, if the kind is unknown, the runtime that
+    /// usually loads images for the platform. Host entries have none.
+    pub fn of(kind: Option<OffloadKind>, platform: Option<Platform>) -> &'static Runtime {
+        if platform == Some(Platform::Metal) {
+            return &METAL;
+        }
+        let kind = kind.filter(|&kind| kind != OffloadKind::Host).unwrap_or(match platform {
+            Some(Platform::Nvidia) => OffloadKind::Cuda,
+            Some(Platform::Amd) => OffloadKind::Hip,
+            Some(Platform::SpirV) => OffloadKind::Sycl,
+            Some(Platform::Host | Platform::Metal) | None => OffloadKind::OpenMp,
+        });
+        RUNTIMES.iter().find(|runtime| runtime.kind == Some(kind)).expect("every kind but the host's has a runtime")
+    }
+}

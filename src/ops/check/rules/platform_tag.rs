@@ -1,0 +1,81 @@
+//! The oldest system that a wheel states in its name, compared with the oldest one that its Metal libraries load on.
+
+use super::findings::{RuleFindings, undecided, violated};
+use super::wheel_name;
+use crate::check::facts::FileFacts;
+use crate::check::policy::Requirements;
+use fatbin_core::target::metal::System;
+
+/// Checks that Metal libraries load on every system that the tag of the wheel allows.
+///
+/// The name of a wheel ends with its platforms, joined by dots (PyPA, Binary distribution format, File name convention).
+pub fn allows_load(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {
+    let wheel = wheel_of(facts.path());
+    for image in &facts.images {
+        let Some((system, oldest)) = image.image.triple.as_deref().and_then(System::of_triple) else { continue };
+        let needs = format!("needs {} {}.{}", system.name(), oldest.0, oldest.1);
+        let Some(tags) = wheel else {
+            findings.add(undecided(format!("{needs}, and no wheel states what it is for")).image(image));
+            continue;
+        };
+        let allowed = tags.split('.').filter_map(|tag| Some((tag, oldest_of(tag, system)?)));
+        let Some((tag, allowed)) = allowed.min_by_key(|(_, release)| *release) else { continue };
+        if allowed < Some(oldest) {
+            findings.add(violated(format!("{needs}, but the wheel is for {tag}")).image(image));
+        }
+    }
+}
+
+/// Returns the oldest release of a system that a platform allows; `None` if the platform is another system.
+/// A wheel for `any` platform is installed on every release.
+fn oldest_of(tag: &str, system: System) -> Option<Option<(u32, u32)>> {
+    if tag == "any" {
+        return Some(None);
+    }
+    let (tagged, release) = System::of_tag(tag)?;
+    (tagged == system).then_some(Some(release))
+}
+
+/// Returns the platforms in the name of the innermost wheel around a file.
+fn wheel_of(path: &str) -> Option<&str> {
+    wheel_name(path)?.rsplit_once('-').map(|(_, tags)| tags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_wheel_states_the_platforms() {
+        let cases = [
+            ("d/a-1-py3-none-macosx_11_0_arm64.whl!a/k.metallib", Some("macosx_11_0_arm64")),
+            ("s.tar!a-1-py3-none-any.whl!k.bin!MTLB", Some("any")),
+            (
+                "a-1-py3-none-any.whl!b-1-1-py3-none-macosx_12_0_x86_64.macosx_12_0_arm64.whl!k",
+                Some("macosx_12_0_x86_64.macosx_12_0_arm64"),
+            ),
+            ("a-1-py3-none-any.whl", None),
+            ("a/k.metallib", None),
+            ("a.zip!k.metallib", None),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(wheel_of(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn tags_state_the_oldest_release_of_their_system() {
+        let cases = [
+            ("macosx_10_9_x86_64", System::MacOs, Some(Some((10, 9)))),
+            ("macosx_11_0_universal2", System::MacOs, Some(Some((11, 0)))),
+            ("ios_13_0_arm64_iphoneos", System::Ios, Some(Some((13, 0)))),
+            ("macosx_11_0_arm64", System::Ios, None),
+            ("manylinux_2_28_x86_64", System::MacOs, None),
+            ("macosx_x_y_arm64", System::MacOs, None),
+            ("any", System::MacOs, Some(None)),
+        ];
+        for (tag, system, expected) in cases {
+            assert_eq!(oldest_of(tag, system), expected, "{tag}");
+        }
+    }
+}

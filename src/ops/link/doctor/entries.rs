@@ -1,0 +1,81 @@
+//! Offload entries without kernels, and kernels without offload entries.
+
+use std::collections::BTreeMap;
+
+use super::inputs::{Inputs, LinkedFile};
+use super::problem::{Effect, Problem, ProblemKind};
+use super::remedy;
+use super::resolve::Resolution;
+use fatbin_core::target::OffloadKind;
+
+/// A kernel: the object whose image has it, and the offset of the image.
+type Origin = (usize, Option<u64>);
+
+/// Kernels that runtimes launch by themselves, for constructors and destructors on the device. Source: LLVM 22,
+/// `AMDGPUCtorDtorLowering.cpp` and `NVPTXCtorDtorLowering.cpp`.
+const OF_THE_RUNTIME: [&str; 4] =
+    ["amdgcn.device.init", "amdgcn.device.fini", "nvptx$device$init", "nvptx$device$fini"];
+
+/// Differences between the offload entries and the kernels of the linked images.
+pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
+    let mut entries: BTreeMap<OffloadKind, BTreeMap<&str, usize>> = BTreeMap::new();
+    for number in resolution.linked() {
+        for entry in inputs.objects[number].entries.iter().filter(|entry| entry.is_kernel) {
+            entries.entry(entry.kind).or_default().entry(&entry.name).or_insert(number);
+        }
+    }
+    let mut problems = Vec::new();
+    for (kind, entries) in entries {
+        let Some(kernels) = kernels(kind, &inputs.objects, resolution) else { continue };
+        for (&name, &number) in entries.iter().filter(|(name, _)| !kernels.contains_key(**name)) {
+            let message = format!("no {} image has kernel {name}; its launch fails", kind.name());
+            let kind = ProblemKind::EntryWithoutKernel;
+            let object = &inputs.objects[number];
+            problems.push(problem(kind, object, None, name, message, remedy::LINK_DEVICE_CODE));
+        }
+        let is_known = |name: &str| entries.contains_key(name) || OF_THE_RUNTIME.contains(&name);
+        for (name, &(number, offset)) in kernels.iter().filter(|(name, _)| !is_known(name)) {
+            let message = format!("no {} entry names kernel {name}, which cannot be launched", kind.name());
+            let kind = ProblemKind::KernelWithoutEntry;
+            let object = &inputs.objects[number];
+            problems.push(problem(kind, object, offset, name, message, remedy::LINK_HOST_OBJECT));
+        }
+    }
+    problems
+}
+
+/// Kernels in the images of a kind; `None` if there are no images, or the kernels of one are unknown.
+fn kernels(kind: OffloadKind, objects: &[LinkedFile], resolution: &Resolution) -> Option<BTreeMap<String, Origin>> {
+    let mut kernels = BTreeMap::new();
+    let mut has_images = false;
+    for number in resolution.linked() {
+        for image in objects[number].kernels.iter().filter(|image| image.kind == kind) {
+            has_images = true;
+            for name in image.names.as_ref()? {
+                kernels.entry(name.clone()).or_insert((number, image.offset));
+            }
+        }
+    }
+    has_images.then_some(kernels)
+}
+
+fn problem(
+    kind: ProblemKind,
+    file: &LinkedFile,
+    offset: Option<u64>,
+    name: &str,
+    message: String,
+    remedy: &str,
+) -> Problem {
+    Problem {
+        kind,
+        effect: Effect::BrokenOutput,
+        path: file.path.clone(),
+        section: offset.and_then(|offset| file.object.section_at(offset)).map(|section| section.name.clone()),
+        offset,
+        symbol: Some(name.to_owned()),
+        count: 1,
+        message,
+        remedy: remedy.to_owned(),
+    }
+}

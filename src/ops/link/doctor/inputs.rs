@@ -1,0 +1,111 @@
+//! The objects of a link, members of archives included, with the inventories of their device code.
+
+use std::path::Path;
+
+use object::ObjectKind;
+use object::read::{File, FileKind, Object};
+
+use super::kernels::ImageKernels;
+use super::line::{LineInput, LinkLine};
+use super::object_file::HostObject;
+use super::{DoctorError, DoctorOptions, Result};
+use crate::embed::wrap::host_entries::{self, HostEntry};
+use fatbin_core::base::archive::ArchiveFormat;
+use fatbin_core::base::bytes::ObjectBytes;
+use fatbin_core::base::io::Input;
+use fatbin_core::scan::{self, InputSlice, OpenOptions, Options, Scan, Source, inventory};
+
+/// A file of a link: an input, or a member of an archive.
+#[derive(Debug)]
+pub struct LinkedFile {
+    /// Path, or `ARCHIVE!MEMBER`.
+    pub path: String,
+    /// True for an archive member that is linked only if needed.
+    pub is_lazy: bool,
+    /// The object.
+    pub object: HostObject,
+    /// Its device code.
+    pub inventory: inventory::File,
+    /// Its offload entries.
+    pub entries: Vec<HostEntry>,
+    /// Kernels of its images.
+    pub kernels: Vec<ImageKernels>,
+}
+
+/// The files of a link.
+#[derive(Debug)]
+pub struct Inputs {
+    /// Files in the order of the line. Files that are not objects are left out.
+    pub objects: Vec<LinkedFile>,
+}
+
+impl Inputs {
+    /// Reads all inputs.
+    pub fn read(line: &LinkLine, options: &DoctorOptions) -> Result<Inputs> {
+        let mut objects = Vec::new();
+        for_each_object(line, options, &mut |_, slice, is_lazy| {
+            let path = slice.path.clone();
+            let entries = host_entries::read(slice.view(), Path::new(&path))?;
+            let object = HostObject::read(slice.view()).map_err(|malformed| malformed.in_file(Path::new(&path)))?;
+            let structure_only = Options::default().with_structure_only(true);
+            let scan = Scan::with_options(slice, structure_only, None)?;
+            let kernels = scan.images().filter_map(|image| ImageKernels::read(&image)).collect();
+            let inventory = scan.into_file();
+            objects.push(LinkedFile { path, is_lazy, object, inventory, entries, kernels });
+            Ok(())
+        })?;
+        Ok(Inputs { objects })
+    }
+}
+
+/// Opens the objects of a line one by one, with their numbers, so that thousands of them are not open at once.
+pub fn for_each_object(
+    line: &LinkLine,
+    options: &DoctorOptions,
+    visit: &mut dyn FnMut(usize, InputSlice, bool) -> Result<()>,
+) -> Result<()> {
+    let mut count = 0;
+    for LineInput { path, is_whole } in &line.inputs {
+        let input = Input::open_file(path.clone(), options.access)?.with_limits(options.limits);
+        let is_lazy = ArchiveFormat::of(input.view()).is_some_and(ArchiveFormat::is_library) && !is_whole;
+        let open = OpenOptions::libraries(options.access).with_limits(options.limits);
+        let mut outcome = Ok(());
+        scan::expand_input(input, path, open, &mut |slice| {
+            if outcome.is_ok() {
+                outcome = slice.map_err(Into::into).and_then(|slice| visit_object(slice, is_lazy, &mut count, visit));
+            }
+        });
+        outcome?;
+    }
+    Ok(())
+}
+
+fn visit_object(
+    slice: InputSlice,
+    is_lazy: bool,
+    count: &mut usize,
+    visit: &mut dyn FnMut(usize, InputSlice, bool) -> Result<()>,
+) -> Result<()> {
+    let is_object = match FileKind::parse(slice.view().data()) {
+        Ok(FileKind::Elf32 | FileKind::Elf64) => {
+            let invalid = |cause| DoctorError::InvalidObject { path: slice.path.clone(), cause };
+            File::parse(ObjectBytes(slice.view())).map_err(invalid)?.kind() == ObjectKind::Relocatable
+        }
+        Ok(FileKind::Coff | FileKind::CoffBig | FileKind::MachO32 | FileKind::MachO64) => true,
+        _ => false,
+    };
+    if is_object {
+        visit(*count, slice, is_lazy)?;
+        *count += 1;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+impl LinkedFile {
+    /// Creates an object without device code.
+    pub fn of_object(path: &str, is_lazy: bool, object: HostObject) -> LinkedFile {
+        let inventory = inventory::File::empty(path.to_owned());
+        LinkedFile { path: path.to_owned(), is_lazy, object, inventory, entries: Vec::new(), kernels: Vec::new() }
+    }
+}

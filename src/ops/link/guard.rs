@@ -1,0 +1,162 @@
+//! The guard of a link: no device code is lost silently.
+//!
+//! The output's entries name kernels. The output's images must have these kernels. A file that the host linker has
+//! found by itself must have no device code.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use aho_corasick::AhoCorasick;
+use object::elf;
+
+use super::account::{AccountedInput, InputState};
+use super::device_code::DeviceCode;
+use super::elf_type::elf_type;
+use super::error::Result;
+use super::inputs::{self, HostFile};
+use super::linked_image::LinkedImage;
+use super::missing_kernels::{self, MissingKernel};
+use super::options::{EntryCheck, LinkOptions};
+use super::trace::{self, TracedFiles};
+use super::{bundled, linked_entries};
+use crate::embed::wrap::host_entries;
+use fatbin_core::base::io::{FileIdentity, Input, file_identity};
+use fatbin_core::format::{bundle, ccob, offload_binary};
+use fatbin_core::scan::{self, InputSlice, OpenOptions, Source};
+use fatbin_core::target::OffloadKind;
+
+/// Kernels in the entries of the output that none of its images has; empty if the linker has written no file.
+pub fn missing_in_output(
+    output: &Path,
+    files: &[HostFile],
+    images: &[LinkedImage<'_>],
+    options: &LinkOptions,
+) -> Result<Vec<MissingKernel>> {
+    if !output.is_file() {
+        return Ok(Vec::new());
+    }
+    let input = Input::open_file(output.to_owned(), options.access)?.with_limits(options.limits);
+    let path = output.to_string_lossy().into_owned();
+    let slice = InputSlice::whole(path.clone(), input);
+    let kernel = |kind, name| MissingKernel { path: path.clone(), kind, name };
+    let mut used: Vec<MissingKernel> = linked_entries::linked_kernels(slice.view(), &options.release.wrapper)
+        .into_iter()
+        .map(|entry| kernel(entry.kind, entry.name))
+        .collect();
+    if used.is_empty() {
+        let entries = host_entries::read(slice.view(), output)?.into_iter().filter(|entry| entry.is_kernel);
+        used = entries.map(|entry| kernel(entry.kind, entry.name)).collect();
+    }
+    let missing = missing_kernels::without_available(used, images, std::iter::once(&slice));
+    missing.into_iter().map(|kernel| name_origin(kernel, files)).collect()
+}
+
+/// Inputs whose images are not linked, although the linker takes them and no other image of their kind is linked.
+pub fn lost(
+    account: Vec<AccountedInput>,
+    files: &[HostFile],
+    code: &DeviceCode<'_>,
+    images: &[LinkedImage<'_>],
+) -> Vec<AccountedInput> {
+    let has_image = |kind: u16| {
+        OffloadKind::from_bit(kind).is_none_or(|kind| images.iter().any(|image| image.kinds.contains(&kind)))
+    };
+    let paths: HashSet<&str> = code
+        .inputs
+        .iter()
+        .filter(|input| !has_image(input.entry.offload_kind))
+        .filter_map(|input| files.get(input.index))
+        .map(HostFile::path)
+        .collect();
+    let is_lost = |input: &AccountedInput| input.state == InputState::NotLinked && paths.contains(input.path.as_str());
+    account.into_iter().filter(is_lost).collect()
+}
+
+/// Names the input with the entry of a kernel in place of the output.
+fn name_origin(kernel: MissingKernel, files: &[HostFile]) -> Result<MissingKernel> {
+    for file in files {
+        let entries = host_entries::read(file.view(), Path::new(file.path()))?;
+        if entries.iter().any(|entry| entry.kind == kernel.kind && entry.name == kernel.name) {
+            return Ok(MissingKernel { path: file.path().to_owned(), ..kernel });
+        }
+    }
+    Ok(kernel)
+}
+
+/// Files with device code or entries that the linker has read and the command line does not name.
+pub fn found_by_linker(
+    traced: Option<&TracedFiles>,
+    files: &[HostFile],
+    objects: &[PathBuf],
+    options: &LinkOptions,
+) -> Result<Vec<PathBuf>> {
+    if options.is_dry_run || options.entry_check == EntryCheck::Off {
+        return Ok(Vec::new());
+    }
+    let traced =
+        traced.map_or_else(|| trace::of_scripts(&options.line, options.access), |traced| Ok(traced.clone()))?;
+    let archives = files.iter().filter_map(|file| file.archive().map(Path::new));
+    let own = files.iter().map(|file| file.slice().input().path());
+    let objects = objects.iter().map(PathBuf::as_path);
+    let mut known: HashSet<FileIdentity> = archives.chain(own).chain(objects).filter_map(file_identity).collect();
+    let magics = AhoCorasick::new([
+        &offload_binary::MAGIC[..],
+        bundle::MAGIC,
+        &ccob::MAGIC,
+        b"offload_entries",
+        b"offloading_entries",
+    ]);
+    let magics = magics.expect("the patterns are few and short");
+    let mut found = Vec::new();
+    // GNU ld also lists the members of thin archives.
+    let (archives, others): (Vec<_>, Vec<_>) = traced.paths.iter().partition(|path| is_thin(path));
+    for path in archives.into_iter().chain(others) {
+        if file_identity(path).is_none_or(|identity| known.contains(&identity)) {
+            continue;
+        }
+        let input = Input::open_file(path.clone(), options.access)?.with_limits(options.limits);
+        let is_shared = elf_type(input.view()) == Some(elf::ET_DYN);
+        if is_shared || !is_thin(path) && !magics.is_match(input.view().data()) {
+            continue;
+        }
+        let files = expand(input, path, options);
+        if has_device_code(&files)? {
+            found.push(path.clone());
+            known.extend(files.iter().filter_map(|file| file_identity(file.slice().input().path())));
+        }
+    }
+    Ok(found)
+}
+
+/// True for an archive that only names its members.
+fn is_thin(path: &Path) -> bool {
+    let mut start = [0; THIN_MAGIC.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *THIN_MAGIC
+}
+
+const THIN_MAGIC: &[u8; 8] = b"!<thin>\n";
+
+/// Opens a file, or the members of an archive that can be opened.
+fn expand(input: Input, path: &Path, options: &LinkOptions) -> Vec<HostFile> {
+    let open = OpenOptions::libraries(options.access).with_limits(options.limits);
+    let mut files = Vec::new();
+    scan::expand_input(input, path, open, &mut |slice| files.extend(slice.ok().map(|it| HostFile::new(it, false))));
+    files
+}
+
+fn has_device_code(files: &[HostFile]) -> Result<bool> {
+    for file in files {
+        let path = Path::new(file.path());
+        let bundled = bundled::read(file.bundle()?).map_err(|malformed| malformed.in_file(path))?;
+        if !inputs::entries(file)?.is_empty()
+            || !bundled.entries.is_empty()
+            || bundled.sycl.is_some()
+            || !host_entries::read(file.view(), path)?.is_empty()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -32,12 +32,12 @@ class Program:
 # glibc is linked statically, and the program is position-independent. With musl, whose memcpy is slow, `inspect --json`
 # of torch's libtorch_cuda.so takes 1.7 times the processor time.
 STATIC = ("-Ctarget-feature=+crt-static", "-Clink-arg=-Wl,-T,packaging/linux/no-unwinding.ld")
-# Relocations that the program applies to itself when it starts, in a table of bits instead of 24 bytes each, and in pages
-# that it has asked for. The linker of Debian 12 writes the table for x86 only.
-START = ("-Clink-arg=-Wl,-z,pack-relative-relocs,-e,fatbin_start", "-Clink-arg=packaging/linux/populate-x86_64.s")
+# Relocations that the program applies to itself when it starts, in a table of bits instead of 24 bytes each. The linker of
+# Debian 12 writes the table for x86 only.
+PACKED = ("-Clink-arg=-Wl,-z,pack-relative-relocs",)
 
 PROGRAMS = {
-    "x86_64-linux": Program("x86_64-unknown-linux-gnu", "tar.gz", flags=STATIC + START, cc="gcc", debian="amd64", oci="amd64"),
+    "x86_64-linux": Program("x86_64-unknown-linux-gnu", "tar.gz", flags=STATIC + PACKED, cc="gcc", debian="amd64", oci="amd64"),
     "aarch64-linux": Program("aarch64-unknown-linux-gnu", "tar.gz", ("qemu-aarch64",), flags=STATIC,
                              cc="aarch64-linux-gnu-gcc", debian="arm64", oci="arm64"),
     "x86_64-windows": Program("x86_64-pc-windows-gnu", "zip", ("wine",), ".exe", cc="x86_64-w64-mingw32-gcc"),

@@ -195,7 +195,6 @@ commands! {
 
 /// Runs the command line of the process. If the process was started under the name of an LLVM tool, acts as that tool.
 pub fn run(access: Access, arguments: Vec<OsString>) -> u8 {
-    standard_output::open_closed();
     signals::install();
     access::set(access);
     with_usual_stack(|| run_here(access, arguments))

@@ -71,8 +71,6 @@ mod unix {
     const PATIENCE: u32 = 5000;
 
     pub fn install() {
-        // As in a Rust `main`: writing to a closed pipe is an error. SAFETY: the action is valid.
-        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         handle(USUAL);
         if let Some(previous) = current(SIGBUS) {
             let _ = PREVIOUS.set(previous);

@@ -19,20 +19,6 @@ pub fn check() -> io::Result<()> {
     Ok(())
 }
 
-/// Opens `/dev/null` for the standard streams that are closed: otherwise the next files would get their descriptors.
-/// For the program, which has no runtime that does it.
-pub fn open_closed() {
-    #[cfg(unix)]
-    for stream in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
-        // SAFETY: the path ends in NUL, and nothing else uses a descriptor that is closed.
-        unsafe {
-            if libc::fcntl(stream, libc::F_GETFD) == -1 {
-                libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
-            }
-        }
-    }
-}
-
 /// Called by the loader before the Rust runtime is initialized. Miri has no such call.
 #[cfg(all(any(target_os = "linux", target_os = "macos"), not(miri)))]
 #[used]

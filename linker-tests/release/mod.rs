@@ -1,4 +1,4 @@
-//! The forms of a release that `scripts/release` builds, unoptimized. They are checked by the script and by the tools
+//! The forms of a release that `scripts/release` links from the crates of the test build. They are checked by the script and by the tools
 //! that users install them with. The programs for Windows and macOS take too long to build here.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::harness::command::command;
 use crate::harness::step::Step;
 use crate::harness::tools::{Missing, Tool, in_path};
 use crate::harness::trial::{completion, fresh_directory};
-use crate::native::pkg_config;
+use crate::native::{pkg_config, target_directory};
 
 /// Forms that contain one program, which is built once.
 const FORMS: [&str; 4] = ["x86_64-linux", "deb", "oci", "c-library"];
@@ -21,7 +21,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;
-    let tests: [(&str, Test); 5] = [
+    let tests: [(&str, Test); 6] = [
+        ("paths", the_flags_replace_paths),
         ("archive", the_archive_contains_a_program_that_runs_alone),
         ("deb", dpkg_installs_and_removes_the_packages),
         ("oci", skopeo_copies_the_image),
@@ -67,6 +68,14 @@ fn forms() -> Result<PathBuf> {
         *is_built = true;
     }
     Ok(directory)
+}
+
+/// The flags of a release replace the paths of this machine in Rust and C, in a small program.
+fn the_flags_replace_paths(directory: &Path) -> Result<()> {
+    let python = in_path("python3").ok_or_else(|| Missing::new("python3", "python3"))?;
+    let code = "import pathlib, sys; from forms import sample; sample.check(*map(pathlib.Path, sys.argv[1:]))";
+    let step = Step::new(directory, python).env("PYTHONPATH", Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts"));
+    step.args(["-B", "-c", code]).arg(directory).arg(target_directory()?).run().map(drop)
 }
 
 /// An archive contains one directory, and its program works in an empty root directory, or where only root can change it, here.

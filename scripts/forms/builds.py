@@ -1,5 +1,6 @@
 """Builds of the program with cargo, and what they were built from."""
 
+import json
 import os
 import shlex
 import shutil
@@ -9,7 +10,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from forms.table import PROGRAMS, ROOT, Failure
+from forms.table import NATIVE, PROGRAMS, ROOT, Failure
 
 # The Python package ziglang.
 ZIG = ROOT / "target/runtimes/zig/ziglang/zig"
@@ -38,9 +39,34 @@ class Source:
 def build(name, profile, target_directory):
     """Builds a program, and returns its path."""
     program = PROGRAMS[name]
+    if profile == "dev" and name == NATIVE:
+        return link(program, target_directory)
     run("cargo", "build", "--locked", "--quiet", "--bin", "fatbin", "--profile", profile, "--target", program.target,
         "--target-dir", target_directory, env=environment(program, profile))
     return target_directory / program.target / ("debug" if profile == "dev" else profile) / f"fatbin{program.suffix}"
+
+
+# Crates that the main file of the program names.
+CRATES = ["fatbin_cli", "fatbin_core"]
+
+
+def link(program, target_directory):
+    """Links the crates of the test build as a release is linked, and returns the path of the program. Only the main file is
+    compiled, so paths of this machine are in the program."""
+    # The unit of a test selects the features of the test build.
+    build = ["cargo", "build", "--locked", "--quiet", "--workspace", "--lib", "--test", "tidy", "--message-format=json"]
+    messages = [json.loads(line) for line in output(*build, "--target-dir", target_directory).splitlines()]
+    crates = {message["target"]["name"]: message["filenames"][0] for message in messages
+              if message["reason"] == "compiler-artifact" and "lib" in message["target"]["crate_types"]}
+    libraries = [path for message in messages if message["reason"] == "build-script-executed"
+                 for path in message["linked_paths"]]
+    options = [word for crate in CRATES for word in ["--extern", f"{crate}={crates[crate]}"]]
+    options += [word for path in [f"dependency={target_directory / 'debug/deps'}", *libraries] for word in ["-L", path]]
+    result = target_directory / program.target / "debug/fatbin"
+    result.parent.mkdir(parents=True, exist_ok=True)
+    run("rustc", "--edition=2024", "--crate-name=fatbin", ROOT / "src/cli/main.rs", *options, *program.flags, *DEVELOPMENT,
+        f"-Clinker={program.cc}", "-o", result)
+    return result
 
 
 # A quick build, without what takes most of the space. Flags, because a separate profile would share no build script.
@@ -50,11 +76,12 @@ DEVELOPMENT = ["-Cdebuginfo=0", "-Cstrip=symbols"]
 def environment(program, profile):
     """Returns the variables for cargo. Paths of this machine are replaced in everything that the program contains."""
     variable = program.target.replace("-", "_")
-    flags = [*program.flags, *(DEVELOPMENT if profile == "dev" else [])]
+    # The linker as a flag: cargo would compile the crates of build scripts again for another value of its variable.
+    flags = [*program.flags, f"-Clinker={c_compiler(program)}", *(DEVELOPMENT if profile == "dev" else [])]
     if program.cc != "zig":
         required(program.cc)
     return {**os.environ, **remapping(flags, f"_{variable}"), f"CC_{variable}": c_compiler(program),
-            f"AR_{variable}": archiver(program), f"CARGO_TARGET_{variable.upper()}_LINKER": c_compiler(program)}
+            f"AR_{variable}": archiver(program)}
 
 
 def remapping(flags=(), suffix=""):

@@ -4,7 +4,7 @@ use std::path::Path;
 
 #[test]
 fn header_describes_the_library() {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let path = package.join("include/fatbin.h");
     let mut bytes = Vec::new();
     cbindgen::generate(package).unwrap().write(&mut bytes);

@@ -9,16 +9,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use fatbin_core::target::compatibility::KindRules;
 use fatbin_core::target::{BundleEntryId, TargetId};
+
+use object::read::elf::FileHeader as _;
+use object::{Endianness, elf};
 
 use super::target_ids::{processors, settings_of};
 use super::{Answers, Pair, TooLenient, accepts, agree, selected};
 use crate::harness::parallel::parallel;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, llvm_tool};
+use crate::harness::trial::fresh_directory;
 
 /// Features of generic processors that the inliner requires of the caller, and that no instruction needs: the version of the
 /// code object, the way around defects of some members, and limits of memory and priorities.
@@ -40,29 +45,44 @@ const NOT_MEMBERS: [TooLenient; 1] = [TooLenient {
     source: "AMDGPU usage guide, Generic Processor ABI, and AMDGPUTargetParser.def of LLVM 23: gfx908 has no family",
 }];
 
+/// Bits of `e_flags` that number the processor. Source: AMDGPU usage guide, `EF_AMDGPU_MACH`.
+const MACHINE: u32 = 0xff;
+
+/// Of pairs of different processors, ld.lld is asked about one in this many, in each row and column.
+const SAMPLE: usize = 8;
+
 /// Code objects for one processor each, on every device. Generic processors are left out, because ld.lld compares the names.
+/// `FATBIN_ALL_LINKS=1` in the environment asks about every pair. ld.lld compares the numbers of processors in the headers, so it
+/// rejects a pair with different numbers.
 pub fn agrees_with_lld(directory: &Path) -> Result<()> {
     let lld = llvm_tool("ld.lld", "22", "lld-22")?;
-    let mut codes = Codes::assemble(directory)?;
+    let mut codes = Codes::link_to(directory)?;
     codes.files.retain(|code, _| !is_generic(code));
     let pairs: Vec<Pair> = codes.pairs();
     let links: BTreeSet<Pair> = pairs.iter().map(asked).collect();
-    let links: Vec<Pair> = links.into_iter().collect();
+    let machines = codes.machines(directory)?;
+    let is_all = std::env::var_os("FATBIN_ALL_LINKS").is_some_and(|value| value == "1");
+    let is_sampled = |[one, other]: [usize; 2]| (one + other).is_multiple_of(SAMPLE);
+    let (links, rejected): (Vec<Pair>, Vec<Pair>) = links.into_iter().partition(|(code, device)| {
+        let [one, other] = [code, device].map(|id| machines[processor(id)]);
+        is_all || one.number == other.number || is_sampled([one.row, other.row])
+    });
     let rejections = ["incompatible mach", "incompatible xnack", "incompatible sramecc"];
     let answers = parallel(&links, |(code, device)| {
         let arguments = ["--threads=1", "-shared", "-o", "/dev/null", &object(code), &object(device)];
         accepts(directory, &lld, &arguments, &rejections)
     })?;
-    let of_lld: Answers = links.into_iter().zip(answers).collect();
+    println!("compatibility/lld: {} links, {} pairs of different processors", links.len(), rejected.len());
+    let of_lld: Answers =
+        links.into_iter().zip(answers).chain(rejected.into_iter().map(|pair| (pair, false))).collect();
     let theirs: Answers = pairs.into_iter().map(|pair| (pair.clone(), of_lld[&asked(&pair)])).collect();
     ensure!(theirs.len() >= 5000, "{} pairs", theirs.len());
-    println!("compatibility/lld: {} links", of_lld.len());
     agree("lld", &selected(directory, &codes.files, &codes.devices)?, &theirs, &[])
 }
 
 /// Code objects for generic processors, on every device.
 pub fn agrees_with_the_inliner(directory: &Path) -> Result<()> {
-    let mut codes = Codes::assemble(directory)?;
+    let mut codes = Codes::link_to(directory)?;
     codes.files.retain(|code, _| is_generic(code) && processor(code) == code);
     let generic: Vec<&String> = codes.files.keys().collect();
     let members: BTreeSet<&str> = codes.devices.iter().map(|device| processor(device)).collect();
@@ -86,7 +106,7 @@ pub fn agrees_with_the_inliner(directory: &Path) -> Result<()> {
 /// Code objects in bundles, for every device.
 pub fn agrees_with_the_bundler(directory: &Path) -> Result<()> {
     let bundler = Tool::OffloadBundler.path()?;
-    let codes = Codes::assemble(directory)?;
+    let codes = Codes::link_to(directory)?;
     let ids: Vec<&String> = codes.files.keys().collect();
     std::fs::write(directory.join("host"), "host")?;
     let numbers: Vec<usize> = (0..ids.len()).collect();
@@ -120,13 +140,37 @@ pub fn agrees_with_the_bundler(directory: &Path) -> Result<()> {
     agree("bundler", &ours, &theirs, &[])
 }
 
+/// A processor in the headers of code objects.
+#[derive(Clone, Copy)]
+struct Machine {
+    number: u32,
+    /// Place in the order of the names.
+    row: usize,
+}
+
 /// Code objects by target ID, and devices.
+#[derive(Clone)]
 struct Codes {
     files: BTreeMap<String, PathBuf>,
     devices: BTreeSet<String>,
 }
 
 impl Codes {
+    /// Returns code objects in a directory. The first call assembles them.
+    fn link_to(directory: &Path) -> Result<Codes> {
+        static ASSEMBLED: Mutex<Option<Codes>> = Mutex::new(None);
+        let mut assembled = ASSEMBLED.lock().unwrap_or_else(PoisonError::into_inner);
+        let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compatibility/code-objects");
+        let codes = match &*assembled {
+            Some(codes) => codes.clone(),
+            None => assembled.insert(Codes::assemble(&fresh_directory("compatibility", "code-objects")?)?).clone(),
+        };
+        for file in codes.files.values() {
+            std::fs::hard_link(source.join(file), directory.join(file))?;
+        }
+        Ok(codes)
+    }
+
     /// Assembles a code object for every processor that clang knows, with every setting of its features.
     fn assemble(directory: &Path) -> Result<Codes> {
         std::fs::write(directory.join("empty.s"), ".text\n")?;
@@ -149,6 +193,19 @@ impl Codes {
             Ok(PathBuf::from(object(id)))
         })?;
         Ok(Codes { files: ids.into_iter().zip(files).collect(), devices })
+    }
+
+    /// Returns the numbers of the processors in the headers.
+    fn machines(&self, directory: &Path) -> Result<BTreeMap<&str, Machine>> {
+        let mut machines = BTreeMap::new();
+        for (code, file) in &self.files {
+            let bytes = std::fs::read(directory.join(file))?;
+            let flags = elf::FileHeader64::<Endianness>::parse(&*bytes)?.e_flags(Endianness::Little);
+            let machine = Machine { number: flags.0 & MACHINE, row: machines.len() };
+            let known = machines.entry(processor(code)).or_insert(machine);
+            ensure!(known.number == machine.number, "{code}: another number than the processor");
+        }
+        Ok(machines)
     }
 
     fn pairs(&self) -> Vec<Pair> {

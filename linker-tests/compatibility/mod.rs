@@ -108,22 +108,16 @@ fn equal_names(what: &str, found: &BTreeSet<String>, listed: &str) -> Result<()>
     Ok(())
 }
 
-/// Runs a tool, and returns its message if it rejects its input. The message contains one of `rejections`; any other failure is
-/// an error.
-fn rejection(directory: &Path, program: &Path, arguments: &[&str], rejections: &[&str]) -> Result<Option<String>> {
+/// Returns whether a tool accepts its input. If not, its message contains one of `rejections`; any other failure is an error.
+fn accepts(directory: &Path, program: &Path, arguments: &[&str], rejections: &[&str]) -> Result<bool> {
     let output = command(program).args(arguments).current_dir(directory).output()?;
     if output.status.success() {
-        return Ok(None);
+        return Ok(true);
     }
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     let line = format!("in {}: {} {}", directory.display(), program.display(), arguments.join(" "));
     ensure!(rejections.iter().any(|rejection| text.contains(rejection)), "{line}: {}: {text}", output.status);
-    Ok(Some(text))
-}
-
-/// Like [`rejection`], without the message.
-fn accepts(directory: &Path, program: &Path, arguments: &[&str], rejections: &[&str]) -> Result<bool> {
-    Ok(rejection(directory, program, arguments, rejections)?.is_none())
+    Ok(false)
 }
 
 /// Returns whether each device runs the code of each file, by `fatbin select`. A file holds the code of one architecture.

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::rejection;
-use crate::harness::parallel::parallel;
+use crate::harness::command::command;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, not_fetched};
 
@@ -48,29 +47,36 @@ impl Ptxas {
         format!("{target}-{}.ptx", self.version)
     }
 
-    /// Writes a kernel as PTX, and returns the name of the file. No other file has the same name.
+    /// Writes a kernel as PTX, and returns the name of the file. No other file has the same name, nor its kernel.
     pub fn write(&self, directory: &Path, target: &str) -> Result<String> {
+        self.write_kernel(directory, target, &format!("kernel_{target}"))
+    }
+
+    pub fn write_kernel(&self, directory: &Path, target: &str, kernel: &str) -> Result<String> {
         let file = self.file(target);
         let text = format!(
-            ".version {}\n.target {target}\n.address_size 64\n.visible .entry kernel()\n{{\n\tret;\n}}\n",
+            ".version {}\n.target {target}\n.address_size 64\n.visible .entry {kernel}()\n{{\n\tret;\n}}\n",
             self.version
         );
         std::fs::write(directory.join(&file), text)?;
         Ok(file)
     }
 
-    /// Writes a kernel for each of the names that it accepts in the directive `.target`, and returns these names.
+    /// Writes a kernel for each of the names that it accepts in the directive `.target`, and returns these names. One run reports each
+    /// of the others.
     pub fn known_targets(&self, directory: &Path, names: &[String]) -> Result<Vec<String>> {
         let device = self.listed.last().context("no architectures")?;
-        let are_known = parallel(names, |name| {
-            let file = self.write(directory, name)?;
-            let arguments = [&format!("-arch={device}"), "-o", "/dev/null", &file];
-            // It knows a target that it does not compile for this device.
-            let rejections: Vec<&str> = INCOMPATIBLE.into_iter().chain([UNKNOWN]).collect();
-            let message = rejection(directory, &self.path, &arguments, &rejections)?;
-            Ok(message.is_none_or(|message| !message.contains(UNKNOWN)))
-        })?;
-        Ok(names.iter().zip(are_known).filter(|(_, is_known)| *is_known).map(|(name, _)| name.clone()).collect())
+        let mut ptxas = command(&self.path);
+        ptxas.current_dir(directory).arg(format!("-arch={device}")).args(["-o", "/dev/null"]);
+        for name in names {
+            ptxas.arg(self.write(directory, name)?);
+        }
+        let output = ptxas.output()?;
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let unknown = text.lines().filter_map(|line| line.split_once(UNKNOWN)?.1.split('\'').nth(1));
+        let unknown: BTreeSet<&str> = unknown.collect();
+        ensure!(unknown.len() < names.len(), "{}: {text}", self.path.display());
+        Ok(names.iter().filter(|name| !unknown.contains(name.as_str())).cloned().collect())
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use fatbin_core::target::nvptx::{Arch, NUMBERS};
 
 use super::nvidia_tools::{INCOMPATIBLE, Ptxas, device_of};
@@ -87,14 +87,29 @@ fn targets(directory: &Path, ptxas: &Ptxas) -> Result<Vec<String>> {
 /// Adds the answers of a release about its architectures. Pairs with a target that it does not know are left out.
 fn compile(directory: &Path, ptxas: &Ptxas, targets: &[String], archs: &[String], answers: &mut Answers) -> Result<()> {
     let known = ptxas.known_targets(directory, targets)?;
-    let pairs: Vec<(&String, &String)> =
-        known.iter().flat_map(|target| archs.iter().map(move |arch| (target, arch))).collect();
-    let compiled = parallel(&pairs, |(target, arch)| {
-        let arguments = [&format!("-arch={arch}"), "-o", "/dev/null", &ptxas.file(target)];
-        accepts(directory, &ptxas.path, &arguments, &INCOMPATIBLE)
-    })?;
-    for ((target, arch), is_compiled) in pairs.into_iter().zip(compiled) {
-        *answers.entry((target.clone(), device_of(arch).to_owned())).or_default() |= is_compiled;
+    let compiled = parallel(archs, |arch| compiled_for(directory, ptxas, &known, arch))?;
+    for (arch, compiled) in archs.iter().zip(compiled) {
+        for (target, is_compiled) in known.iter().zip(compiled) {
+            *answers.entry((target.clone(), device_of(arch).to_owned())).or_default() |= is_compiled;
+        }
     }
     Ok(())
+}
+
+/// Returns for each target whether ptxas compiles its PTX for an architecture. A run with several files fails if it fails for one of
+/// them. So one run decides about all targets that fatbin expects to be compiled, if it succeeds.
+fn compiled_for(directory: &Path, ptxas: &Ptxas, targets: &[String], arch: &str) -> Result<Vec<bool>> {
+    let accepts = |files: &[String]| {
+        let option = format!("-arch={arch}");
+        let arguments = [&option, "-o", "/dev/null"].into_iter().chain(files.iter().map(String::as_str));
+        accepts(directory, &ptxas.path, &arguments.collect::<Vec<_>>(), &INCOMPATIBLE)
+    };
+    let device = Arch::parse(arch).with_context(|| format!("{arch} is unknown"))?;
+    let is_expected = |target: &String| Arch::parse(target).is_some_and(|target| target.runs_on(device, true));
+    let expected: Vec<String> = targets.iter().filter(|it| is_expected(it)).map(|it| ptxas.file(it)).collect();
+    let are_accepted = accepts(&expected)?;
+    let decide = |target: &String| {
+        if are_accepted && is_expected(target) { Ok(true) } else { accepts(&[ptxas.file(target)]) }
+    };
+    targets.iter().map(decide).collect()
 }

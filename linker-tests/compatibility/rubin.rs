@@ -24,7 +24,8 @@ const ANSWERS: [(&str, &str); 5] = [
 /// A container of a cubin for `sm_100f`, and of PTX for any device since 7.5.
 pub fn is_a_member_of_the_family_in_every_command(directory: &Path) -> Result<()> {
     let ptxas = Ptxas::newest(directory)?;
-    let [family, any] = [ptxas.write(directory, "sm_100f")?, ptxas.write(directory, "sm_75")?];
+    let [family, any] =
+        [ptxas.write_kernel(directory, "sm_100f", "kernel")?, ptxas.write_kernel(directory, "sm_75", "kernel")?];
     let compile = |options: &[&str]| Step::new(directory, &ptxas.path).args(options).run();
     compile(&["-arch=sm_100f", &family, "-o", "family.cubin"])?;
     compile(&["-arch=sm_107", &family, "-o", "rubin.cubin"])?;

@@ -31,9 +31,8 @@ fn trial(name: &str, test: impl FnOnce(&Path) -> Result<()> + Send + 'static) ->
     })
 }
 
-/// Combinations of levels. Each reads other parts of the files.
-const LEVELS: [&str; 8] =
-    ["arch", "file,container", "tu,arch", "codec,kind", "kernel", "arch,family", "arch,section", "category,kernel"];
+/// Combinations of all levels. Each reads other parts of the files.
+const LEVELS: [&str; 5] = ["file,container,codec,kind", "tu,arch", "arch,family,section", "kernel", "category,kernel"];
 
 /// Prints size and packed size of each member of a zip file, or the size of another file.
 const MEMBERS: &str = "
@@ -110,7 +109,7 @@ const MODES: [(&str, &[&str]); 4] = [
 ];
 
 /// Writes the images of nvJPEG for four archs with fatbinary in each mode, and compares the sizes with predictions from
-/// each of the other files.
+/// each of the other files. Only two of them predict the mode that takes most of the time.
 fn predicts_fatbinary(directory: &Path) -> Result<()> {
     let fatbinary = Tool::Fatbinary.path()?;
     let extract = ["extract", "--name", "{arch}-{number}.{extension}", "-o", "images"];
@@ -133,12 +132,14 @@ fn predicts_fatbinary(directory: &Path) -> Result<()> {
         sizes.insert(mode, std::fs::metadata(directory.join(format!("{mode}.fatbin")))?.len());
     }
     for (from, _) in MODES {
-        let changes = MODES.iter().flat_map(|(mode, _)| ["--what-if", mode]);
-        let step = Step::new(directory, fatbin_program()).args(["size", "--json"]).args(changes);
+        let is_predicted = |mode: &str| mode != "size" || ["none", "size"].contains(&from);
+        let changes: Vec<&str> = MODES.map(|(mode, _)| mode).into_iter().filter(|mode| is_predicted(mode)).collect();
+        let step = Step::new(directory, fatbin_program()).args(["size", "--json"]);
+        let step = changes.iter().fold(step, |step, mode| step.args(["--what-if", mode]));
         let done = step.arg(format!("{from}.fatbin")).run()?;
         let document: Value = serde_json::from_str(&done.stdout)?;
         let effects = document["what_if"].as_array().context("effects")?;
-        ensure!(effects.len() == MODES.len() + 1, "{}", done.error("a missing effect"));
+        ensure!(effects.len() == changes.len() + 1, "{}", done.error("a missing effect"));
         for effect in effects {
             let change = effect["change"].as_str().context("a change")?;
             let (predicted, real) = (number(&effect["size"])?, sizes.get(change).unwrap_or(&sizes[from]));

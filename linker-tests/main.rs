@@ -243,23 +243,42 @@ fn trials() -> Result<Vec<Trial>> {
     trials.extend(tasks::trials());
     trials.extend(integrations::trials());
     trials.extend(features::trials(trials.iter().map(|trial| trial.name().to_owned()).collect()));
-    with_distance_between_builds(trials)
+    longest_first(trials)
 }
 
-/// Trials that compile a crate for a minute or more. Meanwhile cargo lets no other build begin, and the trials that need what they
-/// build wait.
-const BUILDS: [&str; 5] =
-    ["release/archive", "native/interface", "python/wheel", "tasks/crates", "build-script/example"];
+/// Trials that take longest, so that none of them is the last. Those that compile crates are apart: meanwhile cargo lets no other
+/// build begin.
+const FIRST: [&str; 20] = [
+    "native/interface",
+    "vendors/nvcc/13.5",
+    "link/response-files",
+    "link/clients/nvidia-bitcode",
+    "link/forms",
+    "python/wheel",
+    "size/what-if/fatbinary",
+    "size/sums/bitsandbytes-windows",
+    "compatibility/lld",
+    "compatibility/bundler",
+    "build-script/example",
+    "compatibility/ptxas",
+    "vendors/nvcc/13.0",
+    "link/clients/optimization",
+    "release/archive",
+    "integrations/bazel",
+    "integrations/bazel-cache",
+    "link/earlier-releases",
+    "cuobjdump/libraries/bitsandbytes",
+    "tasks/crates",
+];
 
-/// Moves the builds to the front half, with other trials between them.
-fn with_distance_between_builds(trials: Vec<Trial>) -> Result<Vec<Trial>> {
-    let (builds, mut ordered): (Vec<_>, Vec<_>) = trials.into_iter().partition(|trial| BUILDS.contains(&trial.name()));
-    ensure!(builds.len() == BUILDS.len(), "the trials lack one of {BUILDS:?}");
-    let distance = ordered.len() / (2 * BUILDS.len());
-    for (number, build) in builds.into_iter().enumerate() {
-        ordered.insert(number * distance, build);
+/// Moves the trials of [`FIRST`] to the front.
+fn longest_first(mut trials: Vec<Trial>) -> Result<Vec<Trial>> {
+    for name in FIRST {
+        ensure!(trials.iter().any(|trial| trial.name() == name), "there is no trial {name}");
     }
-    Ok(ordered)
+    let place = |trial: &Trial| FIRST.iter().position(|name| *name == trial.name());
+    trials.sort_by_key(|trial| place(trial).unwrap_or(FIRST.len()));
+    Ok(trials)
 }
 
 /// Returns the directories in `cases`, sorted by name.

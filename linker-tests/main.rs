@@ -246,8 +246,8 @@ fn trials() -> Result<Vec<Trial>> {
     longest_first(trials)
 }
 
-/// Trials that take longest, so that none of them is the last. Those that compile crates are apart: meanwhile cargo lets no other
-/// build begin.
+/// Trials that take longest, so that none of them is the last. Those that compile crates are apart: meanwhile cargo lets no
+/// other build begin.
 const FIRST: [&str; 20] = [
     "native/interface",
     "vendors/nvcc/13.5",

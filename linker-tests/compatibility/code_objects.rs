@@ -52,8 +52,8 @@ const MACHINE: u32 = 0xff;
 const SAMPLE: usize = 8;
 
 /// Code objects for one processor each, on every device. Generic processors are left out, because ld.lld compares the names.
-/// `FATBIN_ALL_LINKS=1` in the environment asks about every pair. ld.lld compares the numbers of processors in the headers, so it
-/// rejects a pair with different numbers.
+/// `FATBIN_ALL_LINKS=1` in the environment asks about every pair. ld.lld compares the numbers of processors in the headers, so
+/// it rejects a pair with different numbers.
 pub fn agrees_with_lld(directory: &Path) -> Result<()> {
     let lld = llvm_tool("ld.lld", "22", "lld-22")?;
     let mut codes = Codes::link_to(directory)?;

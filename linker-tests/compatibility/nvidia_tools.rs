@@ -62,8 +62,8 @@ impl Ptxas {
         Ok(file)
     }
 
-    /// Writes a kernel for each of the names that it accepts in the directive `.target`, and returns these names. One run reports each
-    /// of the others.
+    /// Writes a kernel for each of the names that it accepts in the directive `.target`, and returns these names. One run
+    /// reports each of the others.
     pub fn known_targets(&self, directory: &Path, names: &[String]) -> Result<Vec<String>> {
         let device = self.listed.last().context("no architectures")?;
         let mut ptxas = command(&self.path);

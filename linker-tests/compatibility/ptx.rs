@@ -96,8 +96,8 @@ fn compile(directory: &Path, ptxas: &Ptxas, targets: &[String], archs: &[String]
     Ok(())
 }
 
-/// Returns for each target whether ptxas compiles its PTX for an architecture. A run with several files fails if it fails for one of
-/// them. So one run decides about all targets that fatbin expects to be compiled, if it succeeds.
+/// Returns for each target whether ptxas compiles its PTX for an architecture. A run with several files fails if it fails for
+/// one of them. So one run decides about all targets that fatbin expects to be compiled, if it succeeds.
 fn compiled_for(directory: &Path, ptxas: &Ptxas, targets: &[String], arch: &str) -> Result<Vec<bool>> {
     let accepts = |files: &[String]| {
         let option = format!("-arch={arch}");

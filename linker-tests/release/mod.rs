@@ -1,5 +1,5 @@
-//! The forms of a release that `scripts/release` links from the crates of the test build. They are checked by the script and by the tools
-//! that users install them with. The programs for Windows and macOS take too long to build here.
+//! The forms of a release that `scripts/release` links from the crates of the test build. They are checked by the script and
+//! by the tools that users install them with. The programs for Windows and macOS take too long to build here.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

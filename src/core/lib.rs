@@ -8,12 +8,13 @@
 //! |---|---|
 //! | [`base`] | it would be the same in a program about something else |
 //! | [`target`] | it is about kinds, triples, processors, IDs, and which code runs where |
-//! | [`format`] | it knows the bytes of a container |
+//! | [`mod@format`] | it knows the bytes of a container |
 //! | [`host`] | it writes or rewrites ELF, COFF, Mach-O or LLVM IR |
 //! | [`image`] | it looks inside a device image |
 //! | [`scan`] | it finds images in files, lists or extracts them |
 
 #![deny(unsafe_code)]
+#![allow(rustdoc::private_intra_doc_links, reason = "the documentation is for those who change the code")]
 #![allow(
     clippy::len_without_is_empty,
     clippy::new_without_default,

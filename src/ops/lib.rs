@@ -13,6 +13,7 @@
 //! | [`edit`] | it changes finished files |
 
 #![deny(unsafe_code)]
+#![allow(rustdoc::private_intra_doc_links, reason = "the documentation is for those who change the code")]
 #![allow(
     clippy::len_without_is_empty,
     clippy::new_without_default,

@@ -2,7 +2,7 @@
 //!
 //! The architectures that a kernel is compiled for do not answer this. A cubin for `sm_80` serves `sm_86`, PTX serves
 //! later devices, and the parts of a library are built for different architectures on purpose. So kernels are judged on
-//! devices, and in each candidate set alone, by the rules of [`select`](crate::analyze::select). A kernel has a gap on
+//! devices, and in each candidate set alone, by the rules of [`select`](mod@crate::analyze::select). A kernel has a gap on
 //! a device if the runtime selects an image of the set there, and only other images of the set have the kernel: its
 //! launch fails on that device, although the library has code for it. A set that has nothing for a device makes no gap.
 

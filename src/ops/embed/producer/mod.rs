@@ -1,4 +1,4 @@
-//! Containers and objects in memory. Images are [inputs](crate::Input): files or bytes.
+//! Containers and objects in memory. Images are [inputs](fatbin_core::base::io::Input): files or bytes.
 
 mod bundle;
 mod cuda_fatbin;

@@ -14,6 +14,7 @@ use fatbin_core::base::io::{Access, Input};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
 /// use fatbin::{ContainerForm, Editor, Input, embed::CudaFatbinBuilder};
 ///
 /// let mut builder = CudaFatbinBuilder::new();

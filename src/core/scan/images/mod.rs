@@ -31,9 +31,9 @@ use crate::scan::inventory::{Container, File, Image, NestedImage};
 /// A file and its inventory.
 ///
 /// ```
-/// # fn main() -> fatbin::Result<()> {
-/// use fatbin::{Access, Input, Scan};
-///
+/// # use fatbin_core::base::io::{Access, Input};
+/// # use fatbin_core::scan::Scan;
+/// # fn main() -> fatbin_core::base::error::Result<()> {
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/answer-gfx90a.hsaco");
 /// let input = Input::open(path, Access::read())?;
 /// let scan = Scan::new(&input)?;

@@ -17,6 +17,7 @@ use fatbin_core::base::io::Input;
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
 /// use fatbin::{Codec, Input, embed::CudaFatbinBuilder};
 ///
 /// let mut builder = CudaFatbinBuilder::new();

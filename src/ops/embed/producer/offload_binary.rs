@@ -14,6 +14,7 @@ use fatbin_core::target::OffloadKind;
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
 /// use fatbin::{Input, OffloadKind, embed::OffloadBinaryBuilder};
 ///
 /// let image = Input::from_bytes("answer", std::fs::read("fixtures/answer-gfx90a.hsaco")?);

@@ -61,6 +61,7 @@ impl WrapperFormat {
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
 /// use fatbin::{Host, OffloadKind, WrapperBuilder};
 ///
 /// let image = std::fs::read("fixtures/answer-gfx90a.hsaco")?;

@@ -90,13 +90,16 @@ class Browser:
         """What a function body returns in the page."""
         return self.post("/execute/sync", script=text, args=list(arguments))
 
-    def until(self, text, *arguments):
-        """Waits until a function body returns true. The limit ends a hang: a busy machine may take long to draw a page."""
+    def until(self, text, *arguments, key=None):
+        """Waits until a function body returns true, and presses a key again meanwhile. The limit ends a hang: a busy machine may take
+        long to draw a page."""
         end = time.monotonic() + PATIENCE
         while not self.script(text, *arguments):
             if time.monotonic() > end:
                 raise RuntimeError(f"not true after {PATIENCE} s: {text}")
-            time.sleep(0.05)
+            time.sleep(0.5 if key else 0.05)
+            if key:
+                self.type(key)
 
     def find(self, selector):
         return self.post("/element", using="css selector", value=selector)[ELEMENT]

@@ -13,37 +13,49 @@ use fatbin_ops::embed::wrap::LargeImages;
 /// Values of an option: each with its name, and a help text or none.
 type Values<T> = &'static [(T, &'static str, &'static str)];
 
-pub const KEEP_PTX: Values<KeepPtx> =
-    &[(KeepPtx::Newest, "newest", ""), (KeepPtx::All, "all", ""), (KeepPtx::None, "none", "")];
+/// Defines the values of an option. One that is forgotten does not compile.
+macro_rules! values {
+    ($name:ident: $type:ident { $($variant:ident $text:literal $help:literal,)+ }) => {
+        pub const $name: Values<$type> = &[$(($type::$variant, $text, $help)),+];
+        const _: fn($type) = |value| match value {
+            $($type::$variant => (),)+
+        };
+    };
+}
 
-pub const BACKENDS: Values<Backend> =
-    &[(Backend::Cuda, "cuda", "NVIDIA"), (Backend::Rocm, "rocm", "AMD"), (Backend::Xpu, "xpu", "Intel")];
-
-pub const SYMBOL_STYLES: Values<SymbolStyle> = &[
-    (SymbolStyle::StartEnd, "start-end", ""),
-    (SymbolStyle::StartSize, "start-size", ""),
-    (SymbolStyle::StartEndSize, "start-end-size", ""),
-    (SymbolStyle::Binary, "binary", ""),
-];
-
-pub const LEVELS: Values<Level> = &[
-    (Level::Arch, "arch", "Architecture, and format of the code unless it is ELF"),
-    (Level::File, "file", "File"),
-    (Level::Container, "container", "Types of the containers, and section"),
-    (Level::Kernel, "kernel", "Kernel"),
-    (Level::Family, "family", "Kernels of one template"),
-    (Level::Tu, "tu", "Translation unit: the outermost container"),
-    (Level::Codec, "codec", "Codec"),
-    (Level::Kind, "kind", "Format of the image"),
-    (Level::Section, "section", "Section of the image"),
-    (Level::Category, "category", "Code, constants, debug information, symbols and others, by their sections"),
-];
-
-pub const EXTRA_TOOLS: Values<ExtraTools> = &[
-    (ExtraTools::Cuobjdump, "cuobjdump", "NVIDIA's cuobjdump"),
-    (ExtraTools::RocObj, "roc-obj", "ROCm's roc-obj-ls and roc-obj-extract"),
-    (ExtraTools::LlvmObj, "llvm-obj", "LLVM's llvm-objdump, llvm-readobj and llvm-objcopy, for offloading only"),
-];
+values!(KEEP_PTX: KeepPtx {
+    Newest "newest" "",
+    All "all" "",
+    None "none" "",
+});
+values!(BACKENDS: Backend {
+    Cuda "cuda" "NVIDIA",
+    Rocm "rocm" "AMD",
+    Xpu "xpu" "Intel",
+});
+values!(SYMBOL_STYLES: SymbolStyle {
+    StartEnd "start-end" "",
+    StartSize "start-size" "",
+    StartEndSize "start-end-size" "",
+    Binary "binary" "",
+});
+values!(LEVELS: Level {
+    Arch "arch" "Architecture, and format of the code unless it is ELF",
+    File "file" "File",
+    Container "container" "Types of the containers, and section",
+    Kernel "kernel" "Kernel",
+    Family "family" "Kernels of one template",
+    Tu "tu" "Translation unit: the outermost container",
+    Codec "codec" "Codec",
+    Kind "kind" "Format of the image",
+    Section "section" "Section of the image",
+    Category "category" "Code, constants, debug information, symbols and others, by their sections",
+});
+values!(EXTRA_TOOLS: ExtraTools {
+    Cuobjdump "cuobjdump" "NVIDIA's cuobjdump",
+    RocObj "roc-obj" "ROCm's roc-obj-ls and roc-obj-extract",
+    LlvmObj "llvm-obj" "LLVM's llvm-objdump, llvm-readobj and llvm-objcopy, for offloading only",
+});
 
 /// Parses one of these values.
 pub fn one_of<T: Copy + Send + Sync + 'static>(values: Values<T>) -> impl TypedValueParser<Value = T> {

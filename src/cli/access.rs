@@ -1,21 +1,8 @@
-//! The program's decision on how inputs are accessed, made once in `main`.
+//! Scanners with the access that `main` decided on.
 
-use std::sync::OnceLock;
+pub use fatbin_dropin::access::{get, set};
 
-use fatbin_core::base::io::Access;
 use fatbin_core::scan::{Options, Scanner};
-
-static ACCESS: OnceLock<Access> = OnceLock::new();
-
-/// Sets the access for all commands; the first call counts.
-pub fn set(access: Access) {
-    let _ = ACCESS.set(access);
-}
-
-/// The access for all inputs of this process.
-pub fn get() -> Access {
-    ACCESS.get().copied().unwrap_or_default()
-}
 
 /// Creates a scanner with the access of this process.
 pub fn scanner(options: Options) -> Scanner {

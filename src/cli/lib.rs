@@ -197,11 +197,11 @@ commands! {
 pub fn run(access: Access, arguments: Vec<OsString>) -> u8 {
     signals::install();
     access::set(access);
-    with_usual_stack(|| run_here(access, arguments))
+    with_usual_stack(|| run_here(arguments))
 }
 
-fn run_here(access: Access, arguments: Vec<OsString>) -> u8 {
-    if let Some(status) = fatbin_dropin::run(access, &arguments) {
+fn run_here(arguments: Vec<OsString>) -> u8 {
+    if let Some(status) = fatbin_dropin::run(&arguments) {
         return status;
     }
     let result = standard_output::check().map_err(Failure::from).and_then(|()| run_command(arguments));

@@ -6,7 +6,7 @@ use fatbin_core::base::io::Access;
 
 static ACCESS: OnceLock<Access> = OnceLock::new();
 
-/// Sets the access of all tools; the first call counts.
+/// Sets the access of all tools and commands; the first call counts.
 pub fn set(access: Access) {
     let _ = ACCESS.set(access);
 }

@@ -6,7 +6,7 @@
 
 #![deny(unsafe_code)]
 
-mod access;
+pub mod access;
 mod cuobjdump;
 mod diagnostics;
 mod fatbinary;
@@ -27,7 +27,6 @@ use std::path::Path;
 use diagnostics::Diagnostics;
 use stand_in::StandIn;
 
-use fatbin_core::base::io::Access;
 use fatbin_core::base::parallel::with_variable;
 use fatbin_ops::embed::llvm::Release;
 
@@ -113,8 +112,7 @@ pub fn read_options(response_file: &[u8]) -> Vec<String> {
 }
 
 /// Runs the tool that the program is named after. Returns `None` if the program's name is not a tool's.
-pub fn run(access: Access, arguments: &[OsString]) -> Option<u8> {
-    access::set(access);
+pub fn run(arguments: &[OsString]) -> Option<u8> {
     let (program, arguments) = arguments.split_first()?;
     let called = Called::parse(Path::new(program).file_name()?)?;
     let run = || {

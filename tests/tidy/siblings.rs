@@ -35,7 +35,7 @@ fn dependencies(files: &[SourceFile]) -> BTreeMap<String, Siblings> {
     let mut directories: BTreeMap<String, Siblings> = BTreeMap::new();
     for file in files {
         for reference in references(&file.text, &file.module) {
-            // Every directory on the file's path that the reference leads through, from that of the member.
+            // Every directory on the file's path that the reference leads through, starting with the member's.
             for depth in 1..file.module.len().min(reference.len()) {
                 let directory = &file.module[..depth];
                 if reference[..depth] != *directory {

@@ -397,7 +397,7 @@ impl Image {
         }
     }
 
-    /// Creates an image of which only the format and the target are known.
+    /// Creates an image with a format and a target only.
     #[doc(hidden)]
     pub fn of_target(image_kind: ImageKind, triple: Option<String>, arch: Option<String>) -> Self {
         Image { image_kind, triple, arch, ..Image::default() }

@@ -6,7 +6,7 @@
 use std::path::{Component, Path};
 
 use fatbin::Image;
-use fatbin::scan::{ImageKind, NameTemplate};
+use fatbin::scan::{FilePath, ImageKind, NameTemplate};
 use fatbin::target::Device;
 use fatbin_core::base::io::FileUri;
 use fatbin_core::scan::extract::name_template::NamedImage;
@@ -56,8 +56,8 @@ fn check_template(template: &str, name: &str) {
     let Ok(template) = NameTemplate::parse(template) else { return };
     let image = Image::of_target(ImageKind::Unknown, Some(name.to_owned()), Some(name.to_owned()));
     let nested = NestedImage { index: 0, image: &image, containers: Vec::new() };
-    for is_member in [false, true] {
-        let named = NamedImage { path: name, is_member, nested: &nested, codec: None };
+    for path in [FilePath::new(name), FilePath::parse(name)] {
+        let named = NamedImage { path: &path, nested: &nested, codec: None };
         let name = template.name(&named);
         let path = name.as_path();
         let below = path.components().all(|part| matches!(part, Component::Normal(_)));

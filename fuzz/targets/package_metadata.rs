@@ -2,12 +2,13 @@
 
 #![no_main]
 
+use fatbin::scan::FilePath;
 use fatbin_fuzz::fuzz_target;
 use fatbin_ops::analyze::metadata::{DeviceCode, PackageMetadata};
 
 fuzz_target!(|data: &[u8]| {
     let Some(split) = data.iter().position(|&byte| byte == 0) else { return };
-    let (path, bytes) = (String::from_utf8_lossy(&data[..split]), &data[split + 1..]);
+    let (path, bytes) = (FilePath::parse(&String::from_utf8_lossy(&data[..split])), &data[split + 1..]);
     let has_path = PackageMetadata::has_path(&path);
     let metadata = match PackageMetadata::parse(&path, bytes) {
         Ok(Some(metadata)) => metadata,

@@ -3,6 +3,7 @@
 #![no_main]
 
 use fatbin::check::Policy;
+use fatbin::scan::FilePath;
 use fatbin_fuzz::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -17,6 +18,7 @@ fuzz_target!(|data: &[u8]| {
             return;
         }
     };
+    let path = &FilePath::parse(path);
     let is_skipped = policy.skips(path);
     assert_eq!(policy.skips(path), is_skipped);
     let options = policy.survey_options(path);

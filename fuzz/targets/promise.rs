@@ -3,12 +3,13 @@
 #![no_main]
 
 use fatbin::View;
+use fatbin::scan::FilePath;
 use fatbin_fuzz::{budget, fuzz_target};
 use fatbin_ops::analyze::promise::Promise;
 
 fuzz_target!(|data: &[u8]| {
     let Some(split) = data.iter().position(|&byte| byte == 0) else { return };
-    let (path, bytes) = (String::from_utf8_lossy(&data[..split]), &data[split + 1..]);
+    let (path, bytes) = (FilePath::parse(&String::from_utf8_lossy(&data[..split])), &data[split + 1..]);
     let budget = budget(bytes);
     let Some(promise) = Promise::read(&path, View::with_budget(bytes, &budget)) else { return };
     assert!(Promise::has_path(&path));

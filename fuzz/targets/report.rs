@@ -3,7 +3,7 @@
 #![no_main]
 
 use fatbin::check::Policy;
-use fatbin::scan::Scan;
+use fatbin::scan::{FilePath, Scan};
 use fatbin::target::Device;
 use fatbin::{Limits, View};
 use fatbin_cli::report;
@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(scan) = Scan::new(View::with_budget(data, &budget)) else { return };
     let mut file = scan.file().clone();
     // The path may be of an archive that is as hostile as its members.
-    file.path = String::from_utf8_lossy(&data[..data.len().min(64)]).into_owned();
+    file.path = FilePath::parse(&String::from_utf8_lossy(&data[..data.len().min(64)]));
     let screen = report::Screen::default();
     check_text(&report::table(&file, true, &screen));
     check_text(&report::json(std::slice::from_ref(&file)));
@@ -60,7 +60,7 @@ fuzz_target!(|data: &[u8]| {
     let image_surveys = inspections.into_iter().map(|inspection| ImageSurvey { inspection, ..ImageSurvey::default() });
     let survey =
         Survey { image_surveys: image_surveys.collect(), file, host: None, packed: None, limits: Limits::default() };
-    let inputs = vec![survey.file.path.clone()];
+    let inputs = vec![survey.file.path.to_string()];
     let policy = Policy::parse("policy.toml", POLICY).expect("a policy");
     let verdict = check(
         &policy,

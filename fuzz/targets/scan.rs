@@ -5,8 +5,7 @@
 use std::ops::Range;
 
 use fatbin::Result;
-use fatbin::scan::{Container, File};
-use fatbin::scan::{Scan, Source};
+use fatbin::scan::{Container, File, FilePath, Scan, Source};
 use fatbin::{Budget, Limits, View};
 use fatbin_core::base::codec::{Codec, ZSTD_MAGIC, stream_size};
 use fatbin_core::format::FORMATS;
@@ -84,8 +83,8 @@ fn check_nothing_is_missed(file: &File, view: View) {
 struct Blocks<'data>(View<'data>);
 
 impl Source for Blocks<'_> {
-    fn name(&self) -> String {
-        self.0.name()
+    fn path(&self) -> FilePath {
+        self.0.path()
     }
 
     fn view(&self) -> View<'_> {

@@ -15,6 +15,7 @@ use super::problems::Problems;
 use super::progress::Progress;
 use super::status::Status;
 use fatbin_core::base::error::Error;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::base::io::{FileSet, STANDARD_INPUT};
 use fatbin_core::base::parallel::Results;
 use fatbin_core::format::ContainerType;
@@ -94,8 +95,8 @@ impl InputArguments {
             self.names().into_iter().chain(self.files_from.iter().map(|list| list.to_string_lossy().into_owned())),
         );
         let scanner = scanner.clone().with_kpack_paths(self.kpack_path.clone(), self.kpack_path_prefix.clone());
-        let work = |index, outcome: Outcome| (outcome.path().to_owned(), scan_errors(&outcome), work(index, outcome));
-        let mut take = |(path, errors, key): (String, Vec<Error>, usize)| {
+        let work = |index, outcome: Outcome| (outcome.path().clone(), scan_errors(&outcome), work(index, outcome));
+        let mut take = |(path, errors, key): (FilePath, Vec<Error>, usize)| {
             problems.start_file(&path);
             for error in errors {
                 problems.report(error);
@@ -176,9 +177,14 @@ impl InputArguments {
     pub fn names(&self) -> Vec<String> {
         let name = |path: &PathBuf| match path.to_str() {
             Some("-") => STANDARD_INPUT.to_owned(),
-            _ => path.to_string_lossy().into_owned(),
+            _ => FilePath::new(path).into(),
         };
         self.files.iter().map(name).collect()
+    }
+
+    /// Size of the inputs on disk in bytes: of files, and of all files in directories.
+    pub fn size_on_disk(&self) -> u64 {
+        expand_paths(&self.files).0.iter().map(InputPath::size).sum()
     }
 
     /// All paths in order. A list that cannot be read yields an error.
@@ -199,7 +205,7 @@ impl InputArguments {
     }
 
     fn unreadable_list(&self, error: Error) -> Outcome {
-        let path = self.files_from.as_deref().unwrap_or(Path::new("")).to_string_lossy().into_owned();
+        let path = FilePath::new(self.files_from.as_deref().unwrap_or(Path::new("")));
         Outcome::Unreadable { path, error }
     }
 }
@@ -216,7 +222,7 @@ pub const SPECIFY_ARCHIVE: &str = "specify the archive, too";
 #[derive(Default)]
 pub struct KpackArchives {
     /// Paths of the inputs that are, or may be, archives.
-    read: Vec<String>,
+    read: Vec<PathBuf>,
     /// Paths of files, each with the path of one of its archives.
     references: Vec<(String, String)>,
 }
@@ -225,10 +231,10 @@ impl KpackArchives {
     /// Adds a file.
     pub fn add(&mut self, file: &File) {
         if file.is_incomplete() || file.containers.iter().any(|it| it.container_type == ContainerType::Kpack) {
-            self.read.push(file.path.clone());
+            self.read.push(file.path.on_disk().to_owned());
         }
         let archives = file.kpack.iter().flat_map(|reference| &reference.archives);
-        self.references.extend(archives.map(|archive| (file.path.clone(), archive.path.clone())));
+        self.references.extend(archives.map(|archive| (file.path.to_string(), archive.path.clone())));
     }
 
     /// Creates a list of the file of an outcome, if it was scanned.
@@ -253,10 +259,11 @@ impl KpackArchives {
 
     /// Returns an error for each archive that is not among the inputs.
     pub fn unread(self, remedy: &str) -> Vec<Failure> {
-        let on_disk = |path: &str| std::fs::canonicalize(path).ok();
         let read = self.read.iter().take_while(|_| self.are_referenced());
-        let read: BTreeSet<PathBuf> = read.filter_map(|path| on_disk(path)).collect();
-        let is_unread = |(_, archive): &(String, String)| on_disk(archive).is_none_or(|path| !read.contains(&path));
+        let read: BTreeSet<PathBuf> = read.filter_map(|path| path.canonicalize().ok()).collect();
+        let is_unread = |(_, archive): &(String, String)| {
+            Path::new(archive).canonicalize().ok().is_none_or(|path| !read.contains(&path))
+        };
         let error = |(file, archive)| anyhow!("{file}: its device code in {archive} is not read; {remedy}").into();
         self.references.into_iter().filter(is_unread).map(error).collect()
     }

@@ -7,6 +7,7 @@ use super::failure::{Context, Result};
 use super::inputs::{InputArguments, KpackArchives};
 use super::limit::LimitArguments;
 use super::problems::Problems;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::base::io::{Access, Input};
 use fatbin_core::scan::{CacheBudget, Options, Scanner};
 use fatbin_ops::check::lock::paths::{LockBuilder, RecordedFile};
@@ -96,7 +97,7 @@ pub fn side(path: &Path, limits: &LimitArguments, problems: &Problems) -> Result
 /// Returns the path of a file relative to the directory or archive that it was found in. A file that is an input itself
 /// keeps its path.
 pub fn below(file: &str, input: &Path) -> String {
-    let input = input.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
+    let input = FilePath::new(input).replace(std::path::MAIN_SEPARATOR, "/");
     let rest = file.strip_prefix(&input).map(|rest| rest.trim_start_matches(['/', '!']));
     rest.filter(|rest| !rest.is_empty()).unwrap_or(file).to_owned()
 }

@@ -121,7 +121,7 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
         let code = DeviceCode::of_file(file);
         if !code.is_empty() {
             status = status.and(Status::Yes);
-            files.push(FileCode { path: file.path.clone(), code });
+            files.push(FileCode { path: file.path.to_string(), code });
         }
         analyzed.push(survey);
     })?;

@@ -65,7 +65,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let names = inputs.names();
     let overview = Overview {
         searched: negative::files(),
-        size: names.iter().filter_map(|name| size_on_disk(name)).sum(),
+        size: inputs.size_on_disk(),
         words: names.iter().map(|name| shell::quoted(name)).collect(),
         patterns: names.iter().map(|name| shell::pattern(name).unwrap_or_else(|| shell::quoted(name))).collect(),
         names,
@@ -80,12 +80,6 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     out.write(&report::overview_text(&overview, &screen))?;
     out.flush()?;
     Ok(status)
-}
-
-/// Size of a file, or of all files in a directory.
-fn size_on_disk(name: &str) -> Option<u64> {
-    let (inputs, _) = fatbin_core::scan::expand_paths(&[name.into()]);
-    Some(inputs.iter().map(fatbin_core::scan::InputPath::size).sum())
 }
 
 /// Options of all commands that take a value.

@@ -26,6 +26,7 @@ use super::{Status, explanations};
 use crate::report::Meaning;
 use fatbin_core::base::error::Error;
 use fatbin_core::base::escape::{MAX_LINE, escape, escape_lines, shorten};
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::base::io::STANDARD_OUTPUT;
 use fatbin_core::scan::extract::ExtractError;
 use fatbin_core::scan::filter::FilterError;
@@ -134,9 +135,11 @@ impl Problems {
     }
 
     /// Prints the messages about the file before `path`, if that is another file.
-    pub fn start_file(&self, path: &str) {
-        if !self.file.borrow().covers(Path::new(path)) {
+    pub fn start_file(&self, path: &FilePath) {
+        let on_disk = Path::new(path.on_disk_text());
+        if self.file.borrow().path != on_disk {
             self.flush();
+            self.file.borrow_mut().path = on_disk.to_owned();
         }
     }
 
@@ -154,7 +157,7 @@ impl Problems {
         };
         if !self.file.borrow().covers(path) {
             self.flush();
-            self.file.borrow_mut().path = archive(path).to_owned();
+            self.file.borrow_mut().path = path.to_owned();
         }
         self.file.borrow_mut().add(severity, problem, message);
     }
@@ -167,8 +170,10 @@ impl Drop for Problems {
 }
 
 impl FileProblems {
+    /// Returns whether a printed path is the file or a member of it.
     fn covers(&self, path: &Path) -> bool {
-        self.path == path || self.path == archive(path)
+        let (path, own) = (path.as_os_str().as_encoded_bytes(), self.path.as_os_str().as_encoded_bytes());
+        path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"!"))
     }
 
     fn add(&mut self, severity: Severity, problem: String, message: String) {
@@ -194,14 +199,6 @@ impl FileProblems {
             let path = self.path.display();
             print(Severity::Error, &format!("{path}: {} more problems; use -v to print all", self.omitted));
         }
-    }
-}
-
-/// Reduces `ARCHIVE!MEMBER` to the archive; the path of a file is returned unchanged.
-fn archive(path: &Path) -> &Path {
-    match path.to_str().and_then(|text| text.split_once('!')) {
-        Some((archive, _)) if !path.exists() => Path::new(archive),
-        _ => path,
     }
 }
 

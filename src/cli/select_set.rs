@@ -1,13 +1,14 @@
 //! `fatbin select` about a set of packages and several devices.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, is_separator};
 
 use super::failure::Result;
 use super::problems::Problems;
 use super::scanned::Scanned;
 use super::{Status, terminal};
 use crate::report;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_ops::analyze::requires::Driver;
 use fatbin_ops::analyze::select::{MemberAnswer, RequestedDevice, Service, SetMember, SetSelection};
 
@@ -46,8 +47,8 @@ fn image_around(path: &str) -> Option<&str> {
 impl SetRequest<'_> {
     /// Returns whether the inputs are several packages, or several files for several devices.
     pub fn is_about_set(&self, files: &[Scanned]) -> bool {
-        let with_code: Vec<&str> =
-            files.iter().map(Scanned::file).filter(|it| it.has_device_code()).map(|it| it.path.as_str()).collect();
+        let with_code: Vec<&FilePath> =
+            files.iter().map(Scanned::file).filter(|it| it.has_device_code()).map(|it| &it.path).collect();
         let packages = with_code.iter().filter_map(|path| self.package_of(path));
         let packages = packages.filter(|package| !LINKED.iter().any(|ending| package.ends_with(ending)));
         packages.collect::<BTreeSet<_>>().len() > 1 || (self.devices.len() > 1 && with_code.len() > 1)
@@ -55,16 +56,17 @@ impl SetRequest<'_> {
 
     /// Returns the path of the package around a file: the outermost archive, the image of containers around it, or the first directory in an input. `None`
     /// for files that are inputs.
-    fn package_of<'p>(&self, path: &'p str) -> Option<&'p str> {
-        if let Some((archive, _)) = path.split_once('!') {
+    fn package_of<'p>(&self, path: &'p FilePath) -> Option<&'p str> {
+        if path.member().is_some() {
+            let archive = path.on_disk_text();
             return Some(image_around(archive).unwrap_or(archive));
         }
         let below = |name: &String| {
-            let rest = path.strip_prefix(name.trim_end_matches(['/', '\\']))?.strip_prefix(['/', '\\'])?;
+            let rest = path.strip_prefix(name.trim_end_matches(is_separator))?.strip_prefix(is_separator)?;
             let start = path.len().checked_sub(rest.len())?;
-            match rest.find(['/', '\\']) {
+            match rest.find(is_separator) {
                 Some(end) => path.get(..start + end),
-                None => path.get(..start)?.strip_suffix(['/', '\\']),
+                None => path.get(..start)?.strip_suffix(is_separator),
             }
         };
         self.names.iter().find_map(below)
@@ -82,7 +84,7 @@ impl SetRequest<'_> {
                 MemberAnswer::of(&answered, &requested.device.devices)
             };
             let answers = self.devices.iter().map(of_device).collect();
-            let directory = || Path::new(&file.path).parent().map(|it| it.to_string_lossy().into_owned());
+            let directory = || file.path.printed().parent().map(|it| it.to_string_lossy().into_owned());
             let package = self.package_of(&file.path).map(str::to_owned).or_else(directory);
             let package = package.filter(|it| !it.is_empty()).unwrap_or(HERE.to_owned());
             members.push(SetMember { file, package, answers });

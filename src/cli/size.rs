@@ -1,6 +1,6 @@
 //! `fatbin size`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -259,7 +259,7 @@ impl Measuring<'_> {
                 }
                 Status::No
             }
-            Err(error) => self.problems.report(error.in_file(Path::new(&scanned.file().path))),
+            Err(error) => self.problems.report(error.in_file(scanned.file().path.printed())),
         }
     }
 }
@@ -283,7 +283,7 @@ impl MeasureOptions {
         let file = scanned.file();
         let label = match name {
             Some(name) if self.is_compared => common_label(&file.path, name),
-            _ => file.path.clone(),
+            _ => file.path.to_string(),
         };
         let (sizes, status) =
             (fatbin_ops::analyze::size::measure::size(&scanned, label, &self.size).map_err(Some), found_images(file));

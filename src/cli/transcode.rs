@@ -1,7 +1,6 @@
 //! `fatbin transcode`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -68,7 +67,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         let checked = check_readers(new_file, &arguments.readable_by);
         if let (Ok(()), Err(error)) = (&readable, checked) {
-            readable = Err(error.in_file(Path::new(&file.path)));
+            readable = Err(error.in_file(file.path.printed()));
         }
     })?;
     let Some(applied) = applied else { return Ok(Status::No) };

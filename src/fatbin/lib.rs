@@ -103,6 +103,8 @@ pub mod scan {
     //!
     //! A [`Scan`] is a file with its inventory, and an iterator of its images. A [`Scanner`] scans many paths.
 
+    #[doc(inline)]
+    pub use fatbin_core::base::file_path::FilePath;
     #[cfg(feature = "full")]
     #[doc(inline)]
     pub use fatbin_core::scan::extract::extract_files as extract;

@@ -61,6 +61,8 @@ mod oxart;
 mod pack;
 mod packager;
 mod page;
+#[cfg(unix)]
+mod paths;
 mod policy_schema;
 mod problems;
 #[path = "../../linker-tests/harness/program.rs"]

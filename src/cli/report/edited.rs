@@ -39,7 +39,7 @@ impl ChangedFile {
     /// Records the change of a file.
     pub fn new(file: &File, edited: &EditedFile) -> Self {
         ChangedFile(nested_json(2, |json| {
-            json.field("path", &file.path);
+            json.field("path", file.path.as_str());
             json.optional("keeps_size", edited.keeps_size.map(|reason| reason.to_string()));
             let images = file.device_images().zip(&edited.fates).enumerate();
             json.objects("images", images, |json, (number, (image, image_fate))| {

@@ -56,7 +56,7 @@ impl Index {
         self.metadata.extend(file.metadata_entries().map(|entry| {
             let strings = entry.strings.iter().filter(|(key, _)| !["triple", "arch"].contains(&key.as_str()));
             nested_json(2, |json| {
-                json.field("path", &file.path);
+                json.field("path", file.path.as_str());
                 target(json, entry);
                 json.field("strings", strings.map(|(key, value)| (key, value)).collect::<BTreeMap<_, _>>());
             })
@@ -76,7 +76,7 @@ impl Index {
 
 /// Writes the origin of an image.
 fn source(json: &mut JsonWriter, file: &File, NestedImage { index, image, containers }: &NestedImage<'_>) {
-    json.field("path", &file.path);
+    json.field("path", file.path.as_str());
     json.field("number", index);
     json.list("containers", containers.iter().map(|it| it.container_type.name()));
     json.optional("section", containers.first().and_then(|it| it.section_name()));

@@ -96,7 +96,7 @@ fn escape_strings(value: &mut Value) {
 }
 
 fn file(json: &mut JsonWriter, file: &inventory::File) {
-    json.field("path", &file.path);
+    json.field("path", file.path.as_str());
     json.optional("format", file.format.map(FileFormat::name));
     json.optional("size", file.format.map(|_| file.size));
     json.objects("containers", shown(&file.containers), |json, it| container(json, file, it, None));

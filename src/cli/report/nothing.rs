@@ -4,6 +4,7 @@ use super::screen::Screen;
 use super::style::Meaning;
 use super::text::{counted, printable, shorten, wrapped};
 use crate::shell::quoted;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::ContainerType;
 use fatbin_core::scan::inventory::{File, NotOpened, SignKind};
 
@@ -109,10 +110,10 @@ impl Nothing {
 }
 
 /// Returns the command that unpacks a file, or the reason why it was not opened.
-fn not_opened(path: &str, reason: NotOpened) -> String {
+fn not_opened(path: &FilePath, reason: NotOpened) -> String {
     match reason.command() {
         // A member must be unpacked first.
-        Some(command) if !path.contains('!') => format!("{command} {}", quoted(path)),
+        Some(command) if path.member().is_none() => format!("{command} {}", quoted(path)),
         _ => format!("{}: {reason}", printable(path)),
     }
 }

@@ -22,7 +22,7 @@ impl ProvenFile {
     /// Records the proof of a file.
     pub fn new(file: &File, edited: &EditedFile, proof: &Proof) -> Self {
         ProvenFile(nested_json(2, |json| {
-            json.field("path", &file.path);
+            json.field("path", file.path.as_str());
             // Number of bytes outside of the changed spans.
             json.field("unchanged", proof.unchanged);
             // Devices whose runtimes select the same images as before.

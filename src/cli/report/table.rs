@@ -244,6 +244,7 @@ pub fn verified_text(file: &File, problems: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fatbin_core::base::file_path::FilePath;
     use fatbin_core::format::ContainerType;
     use fatbin_core::scan::inventory::{FileFormat, SectionRef};
 
@@ -267,9 +268,8 @@ mod tests {
             images: vec![image],
             start: 4096,
         };
-        let path = "app".to_owned();
         let format = Some(FileFormat::Elf);
-        File { format, size: 20000, containers: vec![container], ..File::empty(path) }
+        File { format, size: 20000, containers: vec![container], ..File::empty(FilePath::new("app")) }
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl VerifiedFile {
         let count = |kind| file.device_images().filter(|image| image.image_kind == kind).count();
         let has_problem = file.failure.is_some() || file.not_opened.is_some() || !file.errors.is_empty();
         VerifiedFile(nested_json(2, |json| {
-            json.field("path", &file.path);
+            json.field("path", file.path.as_str());
             json.field("intact", !has_problem && wrong.is_empty());
             json.field("images", file.device_images().count());
             // Images whose contents are not inspected.

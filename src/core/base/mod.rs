@@ -12,6 +12,7 @@ pub mod content;
 pub mod elf_layout;
 pub mod error;
 pub mod escape;
+pub mod file_path;
 #[allow(unsafe_code, reason = "memory maps; every unsafe block states why it is sound")]
 pub mod io;
 #[cfg(feature = "full")]

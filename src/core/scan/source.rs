@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::base::bytes::{View, size_of_range};
 use crate::base::error::Result;
+use crate::base::file_path::FilePath;
 use crate::base::io::Input;
 use crate::base::range::offset_from;
 use crate::scan::inventory::{DiskLocation, NotOpened};
@@ -39,8 +40,8 @@ pub struct DecodedBitcode {
 
 /// Bytes to scan. Headers are read through the view, everything else block by block.
 pub trait Source: Sync {
-    /// Name for reports and messages, usually the path.
-    fn name(&self) -> String;
+    /// Path for reports and messages.
+    fn path(&self) -> FilePath;
 
     /// All bytes.
     fn view(&self) -> View<'_>;
@@ -85,8 +86,8 @@ pub trait Source: Sync {
 }
 
 impl Source for Input {
-    fn name(&self) -> String {
-        self.path().to_string_lossy().into_owned()
+    fn path(&self) -> FilePath {
+        FilePath::new(Input::path(self))
     }
 
     fn view(&self) -> View<'_> {
@@ -172,8 +173,8 @@ impl<'a> InputRange<'a> {
 
 /// Bytes in memory are one block.
 impl Source for View<'_> {
-    fn name(&self) -> String {
-        "memory".to_owned()
+    fn path(&self) -> FilePath {
+        FilePath::new("memory")
     }
 
     fn view(&self) -> View<'_> {
@@ -188,8 +189,8 @@ impl Source for View<'_> {
 }
 
 impl<S: Source + ?Sized> Source for &S {
-    fn name(&self) -> String {
-        S::name(self)
+    fn path(&self) -> FilePath {
+        S::path(self)
     }
 
     fn view(&self) -> View<'_> {

@@ -316,7 +316,7 @@ fn members_of_archives_are_separate_files() {
             .map(|part| {
                 let part = part.map_err(|error| error.to_string())?;
                 let file = scan(&part, Options::default()).unwrap();
-                let name = Path::new(&file.path).file_name().unwrap().to_str().unwrap().to_owned();
+                let name = file.path.printed().file_name().unwrap().to_str().unwrap().to_owned();
                 Ok((name, file.device_images().map(|image| image.offset.unwrap()).next()))
             })
             .collect::<Vec<Result<_, String>>>()

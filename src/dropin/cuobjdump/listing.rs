@@ -88,7 +88,7 @@ impl<'a> Listing<'a> {
     /// Processes a member, or a file that is not an archive.
     pub fn member(&mut self, slice: &InputSlice, contents: Contents<'_>) -> Result<(), ToolFailure> {
         let is_object = slice.view().starts_with(&ELFMAG) || !matches!(contents, Contents::Nothing);
-        if is_object && let Some(member) = &slice.member {
+        if is_object && let Some(member) = slice.path.member() {
             self.out.push(&format!("\nmember {}:{member}:\n", absolute(&self.path).display()));
         }
         match contents {
@@ -99,7 +99,7 @@ impl<'a> Listing<'a> {
                 if self.request.arch.is_some_and(|number| Arch::parse(&arch).map(|arch| arch.number) != Some(number)) {
                     return Ok(());
                 }
-                let is_entry = slice.member.is_some();
+                let is_entry = slice.path.member().is_some();
                 let cubin = Cubin { bytes: view.data(), view, identifier: None, arch, is_entry };
                 self.cubin(slice, &cubin)
             }

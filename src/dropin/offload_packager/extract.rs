@@ -216,8 +216,8 @@ fn library(found: &[Found], input: &Path, path: &Path) -> Result<()> {
 }
 
 fn member_name(part: &InputSlice, input: &Path) -> String {
-    match &part.member {
-        Some(member) => member.clone(),
+    match part.path.member() {
+        Some(member) => member.to_owned(),
         None if input == Path::new("-") => STANDARD_INPUT.to_owned(),
         None => input.to_string_lossy().into_owned(),
     }

@@ -82,7 +82,7 @@ impl Dump<'_, '_> {
         let stream = bundle.ccob.as_ref().map(Ccob::decompress).transpose();
         let stream = stream.map_err(|error| in_file(error.to_string()))?;
         let path = Path::new(&found.name);
-        let (directory, start) = match &found.part.member {
+        let (directory, start) = match found.part.path.member() {
             Some(member) => (Path::new(""), member.replace('\\', "_")),
             None => {
                 let name = path.file_name().unwrap_or(path.as_os_str());

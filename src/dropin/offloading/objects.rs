@@ -54,8 +54,8 @@ impl<'a> Found<'a> {
     /// Identifies a file or member. Members of other formats are ignored.
     fn identify(part: &'a InputSlice, path: &Path) -> Result<Option<Self>, String> {
         let file = if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() };
-        let (name, title) = match &part.member {
-            Some(member) => (member.clone(), format!("{file}({member})")),
+        let (name, title) = match part.path.member() {
+            Some(member) => (member.to_owned(), format!("{file}({member})")),
             None => (file.clone(), file),
         };
         let view = part.view();
@@ -75,7 +75,7 @@ impl<'a> Found<'a> {
                 let file = File::parse(ObjectBytes(view)).map_err(|error| format!("'{title}': {error}"))?;
                 Contents::Object(Box::new(file))
             }
-            _ if part.member.is_some() => return Ok(None),
+            _ if part.path.member().is_some() => return Ok(None),
             _ if bitcode::is_bitcode(view) => Contents::Bitcode,
             _ => return Err(format!("'{title}': {NOT_AN_OBJECT}")),
         };

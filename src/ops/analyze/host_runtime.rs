@@ -16,6 +16,7 @@ use object::read::elf::{ElfFile, FileHeader};
 use object::{File, LittleEndian, Object, ReadRef};
 
 use fatbin_core::base::error::Result;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::readers::Product;
 use fatbin_core::scan::Source;
 
@@ -238,7 +239,7 @@ pub struct RequiredPackages {
 }
 
 /// Name of the file with the metadata.
-const METADATA: &str = ".dist-info/METADATA";
+const METADATA: &str = "METADATA";
 
 /// Packages whose version is the release.
 const VERSIONED: [(&str, Product); 5] = [
@@ -251,18 +252,21 @@ const VERSIONED: [(&str, Product); 5] = [
 
 impl RequiredPackages {
     /// Returns whether the file with this path is the metadata of a distribution.
-    pub fn has_path(path: &str) -> bool {
-        path.ends_with(METADATA)
+    pub fn has_path(path: &FilePath) -> bool {
+        let mut components = path.components_from_end();
+        components.next() == Some(METADATA) && components.next().is_some_and(|it| it.ends_with(".dist-info"))
     }
 
     /// Reads the metadata at this path (PyPA, Core metadata specifications, Requires-Dist).
-    pub fn parse(path: &str, text: &str) -> Option<RequiredPackages> {
-        let directory = path.strip_suffix(METADATA)?;
-        let start = directory.rfind(['/', '!', '\\']).map_or(0, |at| at + 1);
+    pub fn parse(path: &FilePath, text: &str) -> Option<RequiredPackages> {
+        if !RequiredPackages::has_path(path) {
+            return None;
+        }
+        let (root, _) = path.split_before(2);
         let headers = text.lines().take_while(|line| !line.is_empty());
         let required = headers.filter_map(|line| line.strip_prefix("Requires-Dist:"));
         let releases = required.filter_map(|it| release_of_requirement(it.trim())).collect();
-        Some(RequiredPackages { releases, root: path.get(..start)?.to_owned() })
+        Some(RequiredPackages { releases, root: root.to_owned() })
     }
 
     /// Returns the requirements of the distribution that a file belongs to; `None` where several are installed in one
@@ -350,15 +354,16 @@ mod tests {
                     Requires-Dist: nvidia-cuda-runtime~=13.0; extra == \"cuda\"\n\
                     Requires-Dist: cuda-toolkit[cublas,cudart]==12.*; extra == \"ctk\"\n\
                     Requires-Dist: nvidia-cuda-runtime>=12; python_version==\"3\"\nRequires-Dist: numpy\n\nRequires-Dist: nvidia-x-cu11\n";
-        let required = RequiredPackages::parse("a.whl!x-1.dist-info/METADATA", text).unwrap();
+        let required = RequiredPackages::parse(&FilePath::parse("a.whl!x-1.dist-info/METADATA"), text).unwrap();
         let found: Vec<String> = required.releases.iter().map(|it| format!("{it}={}", it.major)).collect();
         assert_eq!(found, ["nvidia-cublas-cu12=12", "nvidia-cuda-runtime 13=13", "cuda-toolkit 12=12"]);
         let of_file = |path, all: &[&RequiredPackages]| RequiredPackages::of_file(path, all).is_some();
         assert!(of_file("a.whl!x/lib.so", &[&required]) && !of_file("b.whl!x/lib.so", &[&required]));
         // Two distributions in one directory.
-        let other = RequiredPackages::parse("a.whl!y-1.dist-info/METADATA", "Name: y\n").unwrap();
+        let other = RequiredPackages::parse(&FilePath::parse("a.whl!y-1.dist-info/METADATA"), "Name: y\n").unwrap();
         assert!(!of_file("a.whl!x/lib.so", &[&required, &other]));
-        let vendored = RequiredPackages::parse("a.whl!x/_vendor/y-1.dist-info/METADATA", "Name: y\n").unwrap();
+        let vendored =
+            RequiredPackages::parse(&FilePath::parse("a.whl!x/_vendor/y-1.dist-info/METADATA"), "Name: y\n").unwrap();
         assert_eq!(RequiredPackages::of_file("a.whl!x/lib.so", &[&vendored, &required]), Some(&required));
     }
 }

@@ -13,6 +13,7 @@
 use serde_json::Value;
 
 use fatbin_core::base::bytes::{Resource, View, record_memory};
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::tensile_library;
 
 /// What an index promises.
@@ -60,16 +61,10 @@ const CHECKSUMS: &str = "checksums.txt";
 /// Largest description in bytes. A group has a dozen files.
 const MAX_DESCRIPTION: u64 = 1 << 20;
 
-/// Returns the directory and the name of a file, also in an archive.
-pub fn split(path: &str) -> (&str, &str) {
-    let end = path.rfind(['/', '!', '\\']).map_or(0, |at| at + 1);
-    path.split_at(end)
-}
-
 impl Promise {
     /// Returns whether a file with this path may be an index.
-    pub fn has_path(path: &str) -> bool {
-        let (_, name) = split(path);
+    pub fn has_path(path: &FilePath) -> bool {
+        let name = path.name();
         name.ends_with(".dat") || name.ends_with(DESCRIPTION) || name == CHECKSUMS
     }
 
@@ -93,8 +88,8 @@ impl Promise {
     }
 
     /// Reads the index with this path; `None` if the file is something else, and an error if it is damaged.
-    pub fn read(path: &str, view: View<'_>) -> Option<Result<Promise, String>> {
-        let (_, name) = split(path);
+    pub fn read(path: &FilePath, view: View<'_>) -> Option<Result<Promise, String>> {
+        let name = path.name();
         if name.ends_with(".dat") {
             let kernels = tensile_library::kernels(view)?.map_err(|error| error.to_string());
             return Some(kernels.map(|kernels| Promise::Kernels(kernels.into_iter().map(str::to_owned).collect())));
@@ -183,21 +178,24 @@ mod tests {
     fn groups_promise_device_code() {
         let group = br#"{"child_paths": {"k.cubin": "/c/k.cubin", "k.ptx": "/c/k.ptx", "k.ttir": "/c/k.ttir", "k.json": "/c/k.json"}}"#;
         let files = Promise::Files(["k.cubin", "k.json", "k.ptx"].map(str::to_owned).to_vec());
-        assert_eq!(Promise::read("d/__grp__k.json", View::new(group)), Some(Ok(files)));
-        assert_eq!(Promise::read("d/k.json", View::new(group)), None);
-        assert_eq!(Promise::read("d/__grp__k.json", View::new(b"{}")), None);
+        assert_eq!(Promise::read(&FilePath::parse("d/__grp__k.json"), View::new(group)), Some(Ok(files)));
+        assert_eq!(Promise::read(&FilePath::parse("d/k.json"), View::new(group)), None);
+        assert_eq!(Promise::read(&FilePath::parse("d/__grp__k.json"), View::new(b"{}")), None);
         for broken in [&b""[..], b"{", b"\xff"] {
-            assert!(matches!(Promise::read("__grp__k.json", View::new(broken)), Some(Err(_))), "{broken:x?}");
+            assert!(
+                matches!(Promise::read(&FilePath::parse("__grp__k.json"), View::new(broken)), Some(Err(_))),
+                "{broken:x?}"
+            );
         }
         let large = vec![b' '; MAX_DESCRIPTION as usize + 1];
-        assert!(matches!(Promise::read("__grp__k.json", View::new(&large)), Some(Err(_))));
+        assert!(matches!(Promise::read(&FilePath::parse("__grp__k.json"), View::new(&large)), Some(Err(_))));
     }
 
     #[test]
     fn descriptions_of_kernels_state_a_processor() {
         let read = |target: &str| {
             let json = format!(r#"{{"hash": "ab", "target": {target}, "name": "add", "num_warps": 4}}"#);
-            Promise::read("c/add.json", View::new(json.as_bytes())).map(Result::unwrap)
+            Promise::read(&FilePath::parse("c/add.json"), View::new(json.as_bytes())).map(Result::unwrap)
         };
         let expected =
             |arch: Option<&str>| Some(Promise::Kernel { name: "add".to_owned(), arch: arch.map(str::to_owned) });
@@ -209,14 +207,14 @@ mod tests {
             assert_eq!(read(other), None, "{other}");
         }
         for other in [&b""[..], b"{", b"[]", b"{\"target\": {\"backend\": \"cuda\", \"arch\": 90}}"] {
-            assert_eq!(Promise::read("k.json", View::new(other)), None, "{other:x?}");
+            assert_eq!(Promise::read(&FilePath::parse("k.json"), View::new(other)), None, "{other:x?}");
         }
     }
 
     #[test]
     fn checksums_are_lines_of_a_hash_and_a_name() {
         let hash = "0123456789abcdefABCDEF0123456789abcdef0123456789abcdef0123456789";
-        let read = |text: &str| Promise::read("d/checksums.txt", View::new(text.as_bytes()));
+        let read = |text: &str| Promise::read(&FilePath::parse("d/checksums.txt"), View::new(text.as_bytes()));
         let text = format!("{hash}  a.cubin\n{hash} include/a.h\r\n\n{hash}\tb/c.so\n");
         let Some(Ok(Promise::Hashes(hashes))) = read(&text) else { panic!() };
         assert_eq!(hashes.iter().map(|hash| &*hash.name).collect::<Vec<_>>(), ["a.cubin", "b/c.so"]);
@@ -237,13 +235,6 @@ mod tests {
             read(&format!("{hash}  a.cubin\n{hash}")).unwrap(),
             Err("line 2 is not a SHA-256 and a name".to_owned())
         );
-        assert_eq!(Promise::read("other.txt", View::new(text.as_bytes())), None);
-    }
-
-    #[test]
-    fn paths_have_a_directory_and_a_name() {
-        for (path, expected) in [("a/b.dat", ("a/", "b.dat")), ("a.whl!b.dat", ("a.whl!", "b.dat")), ("b", ("", "b"))] {
-            assert_eq!(split(path), expected);
-        }
+        assert_eq!(Promise::read(&FilePath::parse("other.txt"), View::new(text.as_bytes())), None);
     }
 }

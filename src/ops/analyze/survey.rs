@@ -16,6 +16,7 @@ use crate::analyze::size::PackedFile;
 use fatbin_core::base::bytes::Limits;
 use fatbin_core::base::codec;
 use fatbin_core::base::error::{Error, Malformed, Result};
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::image::{self, Inspection};
 use fatbin_core::scan::inspect::inspect_with;
 use fatbin_core::scan::inventory::{CudaCode, File, Image, origin};
@@ -98,7 +99,7 @@ impl Survey {
     /// Calls `visit` with the survey of each image before the later ones are read.
     pub fn of_outcome(
         outcome: Outcome,
-        wanted: &dyn Fn(&str) -> SurveyOptions,
+        wanted: &dyn Fn(&FilePath) -> SurveyOptions,
         visit: &mut dyn FnMut(&mut ImageSurvey),
     ) -> (Survey, Option<Error>) {
         match outcome {

@@ -1,6 +1,6 @@
 //! `verify`: decompresses and inspects every device image, to find damaged ones.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fatbin_core::base::bytes::View;
 use fatbin_core::base::code::{Code, Coded, ErrorClass};
@@ -55,7 +55,7 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
     let archive_defects = archive_defects(scanned.file(), scan.source().view());
     let signature_defects = signature_defects(scan.source().view());
     for defect in scanned.file().load_defects().chain(archive_defects).chain(signature_defects) {
-        defects.push(defect.in_file(Path::new(path)).into());
+        defects.push(defect.in_file(path.printed()).into());
     }
     let images: Vec<_> = scanned.file().nested_images().collect();
     let errors = ImageErrors::new(scanned.file());

@@ -7,6 +7,7 @@ use super::verdict::ImageLocation;
 use crate::analyze::survey::{ImageSurvey, Survey};
 use fatbin_core::base::bytes::total;
 use fatbin_core::base::codec::{Codec, is_compressed};
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::ImageKind;
 use fatbin_core::scan::inventory::{Container, DeviceLinks, Image, NestedImage, Registration};
 use fatbin_core::target::nvcc_names::NvccForm;
@@ -155,7 +156,7 @@ impl<'a> FileFacts<'a> {
         FileFacts { survey, images, proof: &ProofStatus::Missing, assemblies: None }
     }
 
-    pub fn path(&self) -> &'a str {
+    pub fn path(&self) -> &'a FilePath {
         &self.survey.file.path
     }
 

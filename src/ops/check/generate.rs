@@ -14,6 +14,7 @@ use crate::analyze::survey::Survey;
 use fatbin_core::base::bytes::total;
 use fatbin_core::base::codec::Codec;
 use fatbin_core::base::escape::is_escaped;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::image::DebugLevel;
 use fatbin_core::target::{BundleEntryId, OffloadKind, natural_order};
 
@@ -138,14 +139,19 @@ static PYTHON_TAG: LazyLock<Regex> =
 
 /// Returns a pattern for the file name in any directory and in later releases: versions, hashes and tags of Python are
 /// wildcards, and special characters are escaped.
-fn pattern(path: &str) -> String {
-    let name = path.rsplit(['/', '!']).next().unwrap_or(path);
+fn pattern(path: &FilePath) -> String {
+    let name = path.name();
     if name.contains('*') {
-        return globset::escape(name);
+        return literal(name);
     }
     let stable = without_versions(name);
     let stable = PYTHON_TAG.replace(&stable, ".*.$2");
-    stable.split('*').map(globset::escape).collect::<Vec<_>>().join("*")
+    stable.split('*').map(literal).collect::<Vec<_>>().join("*")
+}
+
+/// Returns a glob that matches a text. The crate leaves `\`, which escapes in a glob on Linux.
+fn literal(text: &str) -> String {
+    globset::escape(text).replace('\\', "[\\]")
 }
 
 fn sorted(names: BTreeSet<String>) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! `check`: scans files, analyzes what a policy needs to know about them, and evaluates the policy.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
@@ -13,6 +13,7 @@ use crate::check::ptx_assembler::{Assembly, PtxAssembler};
 use crate::check::{Check, CheckedFile, Policy, ProofStatus, StoredPackage, Verdict};
 use fatbin_core::base::bytes::View;
 use fatbin_core::base::error::Error;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::scan::{CacheBudget, Options, Outcome, Scanner, Source, expand_paths};
 
 /// Scans and analyzes files for a policy.
@@ -63,9 +64,9 @@ impl<'p> Checker<'p> {
     /// Analyzes the outcome of scanning a file that was found in the input with this index. Returns the error if the
     /// file cannot be read. The caller compares files with proofs.
     pub fn analyze(&self, input: usize, outcome: Outcome) -> (CheckedFile, Option<Error>) {
-        let metadata = |path: &str, view: View<'_>| PackageMetadata::parse(path, view.data()).transpose();
+        let metadata = |path: &FilePath, view: View<'_>| PackageMetadata::parse(path, view.data()).transpose();
         let required =
-            |path: &str, view: View<'_>| RequiredPackages::parse(path, &String::from_utf8_lossy(view.data()));
+            |path: &FilePath, view: View<'_>| RequiredPackages::parse(path, &String::from_utf8_lossy(view.data()));
         let policy = self.policy;
         let metadata = policy.metadata.then(|| read(&outcome, PackageMetadata::has_path, metadata)).flatten();
         let promise = policy.promised_kernels.then(|| read(&outcome, Promise::has_path, Promise::read)).flatten();
@@ -74,7 +75,7 @@ impl<'p> Checker<'p> {
         let required = has_required.then(|| read(&outcome, RequiredPackages::has_path, required)).flatten();
         let package = stored_package(&outcome);
         let assemblies = self.assemblies(&outcome);
-        let wanted = |path: &str| {
+        let wanted = |path: &FilePath| {
             let required = self.policy.survey_options(path);
             let inspection = required.inspection || self.inspects_all;
             SurveyOptions { inspection, own_sizes: self.inspects_all, ..required }
@@ -121,7 +122,7 @@ impl<'p> Checker<'p> {
 fn stored_package(outcome: &Outcome) -> Option<StoredPackage> {
     let path = match outcome {
         Outcome::Scanned(scanned) if scanned.member().is_some() => scanned.outermost()?,
-        Outcome::Empty(file) => Path::new(&file.path),
+        Outcome::Empty(file) => file.path.printed(),
         Outcome::Scanned(_) | Outcome::Unreadable { .. } => return None,
     };
     let size = std::fs::metadata(path).ok()?.len();
@@ -129,7 +130,11 @@ fn stored_package(outcome: &Outcome) -> Option<StoredPackage> {
 }
 
 /// Parses a file, if its path is accepted. The analysis of the file reports the error if it cannot be opened.
-fn read<T>(outcome: &Outcome, accepts: fn(&str) -> bool, parse: fn(&str, View<'_>) -> Option<T>) -> Option<T> {
+fn read<T>(
+    outcome: &Outcome,
+    accepts: fn(&FilePath) -> bool,
+    parse: fn(&FilePath, View<'_>) -> Option<T>,
+) -> Option<T> {
     let Outcome::Scanned(scanned) = outcome else { return None };
     let path = &scanned.file().path;
     if !accepts(path) {
@@ -140,7 +145,7 @@ fn read<T>(outcome: &Outcome, accepts: fn(&str) -> bool, parse: fn(&str, View<'_
 }
 
 /// Returns whether a file without device code is kept for any rule.
-fn is_kept(path: &str) -> bool {
+fn is_kept(path: &FilePath) -> bool {
     let is_library = [".so", ".pyd", ".dll"].iter().any(|ending| path.ends_with(ending)) || path.contains(".so.");
     is_library || RequiredPackages::has_path(path) || PackageMetadata::has_path(path) || Promise::has_path(path)
 }

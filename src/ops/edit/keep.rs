@@ -149,6 +149,7 @@ fn platform(image: &Image) -> Option<Platform> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fatbin_core::base::file_path::FilePath;
     use fatbin_core::format::ContainerType;
     use fatbin_core::scan::inventory::Container;
     use fatbin_core::target::triple::{AMDGCN, NVPTX64};
@@ -185,7 +186,7 @@ mod tests {
             let images = vec![image];
             let container =
                 Container { container_type, version, section, offset, codec, registration, images, size: 1, start: 0 };
-            let file = File { containers: vec![container], ..File::empty("package".to_owned()) };
+            let file = File { containers: vec![container], ..File::empty(FilePath::parse("package")) };
             let kept = [
                 KeptImages::for_devices(&file, &devices, KeepPtx::Newest),
                 KeptImages::only(&file, has_name("sm_90")),

@@ -1,6 +1,6 @@
 //! `replace`: images replaced by other images, in their containers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use crate::edit::transcode::Transcoding;
@@ -55,11 +55,11 @@ impl NewImage {
                 Err(EditError::SeveralFiles { selector: self.place.to_string(), files })
             }
             (Ok(index), _) => {
-                *found = Some(Found::In(file.path.clone()));
+                *found = Some(Found::In(file.path.to_string()));
                 Ok(Some(index))
             }
             (Err(error @ (EditError::NoImage { .. } | EditError::NoMatch(_))), known) => {
-                *found = known.or_else(|| Some(Found::Nowhere(error.in_file(Path::new(&file.path)))));
+                *found = known.or_else(|| Some(Found::Nowhere(error.in_file(file.path.printed()))));
                 Ok(None)
             }
             (Err(error), _) => Err(error),

@@ -22,6 +22,7 @@ use super::options::{EntryCheck, LinkOptions};
 use super::trace::{self, TracedFiles};
 use super::{bundled, linked_entries};
 use crate::embed::wrap::host_entries;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::base::io::{FileIdentity, Input, file_identity};
 use fatbin_core::format::{bundle, ccob, offload_binary};
 use fatbin_core::scan::{self, InputSlice, OpenOptions, Source};
@@ -38,9 +39,9 @@ pub fn missing_in_output(
         return Ok(Vec::new());
     }
     let input = Input::open_file(output.to_owned(), options.access)?.with_limits(options.limits);
-    let path = output.to_string_lossy().into_owned();
+    let path = FilePath::new(output);
     let slice = InputSlice::whole(path.clone(), input);
-    let kernel = |kind, name| MissingKernel { path: path.clone(), kind, name };
+    let kernel = |kind, name| MissingKernel { path: path.to_string(), kind, name };
     let mut used: Vec<MissingKernel> = linked_entries::linked_kernels(slice.view(), &options.release.wrapper)
         .into_iter()
         .map(|entry| kernel(entry.kind, entry.name))

@@ -156,7 +156,7 @@ impl Inputs<'_> {
         let mut outcome = Ok(is_archive);
         scan::expand_input(input, path, open, &mut |slice| match slice {
             Ok(slice) => {
-                let is_lazy = slice.member.is_some() && !takes_all;
+                let is_lazy = slice.path.member().is_some() && !takes_all;
                 self.files.push(HostFile::new(slice, is_lazy));
             }
             Err(error) => outcome = Err(error.into()),
@@ -305,12 +305,12 @@ impl HostFile {
 
     /// Path of the file, or name of the member.
     pub fn name(&self) -> &Path {
-        Path::new(self.slice.member.as_deref().unwrap_or(&self.slice.path))
+        Path::new(self.slice.path.innermost())
     }
 
     /// Path of the archive of a member.
     pub fn archive(&self) -> Option<&str> {
-        self.slice.path.strip_suffix(self.slice.member.as_deref()?)?.strip_suffix('!')
+        self.slice.path.archive()
     }
 
     /// True if the host linker takes the file only if it needs it.
@@ -350,8 +350,9 @@ impl HostFile {
 
     /// Path of a file of device images. A host linker cannot use it.
     pub fn device_file(&self) -> Option<&OsStr> {
-        let is_device_file = self.slice.member.is_none() && self.slice.view().starts_with(&offload_binary::MAGIC);
-        is_device_file.then(|| OsStr::new(&self.slice.path))
+        let is_device_file =
+            self.slice.path.member().is_none() && self.slice.view().starts_with(&offload_binary::MAGIC);
+        is_device_file.then(|| self.slice.path.on_disk().as_os_str())
     }
 
     /// The open file with the device images.

@@ -57,7 +57,7 @@ impl InspectionDocument {
     /// Begins a file.
     pub fn begin_file(&mut self, file: &inventory::File) {
         self.0.begin_object();
-        self.0.field("path", &file.path);
+        self.0.field("path", file.path.as_str());
         self.0.begin_array("images");
     }
 

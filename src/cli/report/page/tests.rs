@@ -10,6 +10,7 @@ use super::base64::BASE64;
 use fatbin_core::base::bytes::Limits;
 use fatbin_core::base::codec::Codec;
 use fatbin_core::base::error::Cause;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::{ContainerType, ImageKind};
 use fatbin_core::image::{Category, Inspection, Kernel, SourceLine};
 use fatbin_core::scan::inventory::{Container, File, Image, StoredBytes};
@@ -54,7 +55,7 @@ fn inside(kernels: Vec<Kernel>) -> ImageSurvey {
 
 fn surveyed(path: &str, images: Vec<(Image, ImageSurvey)>) -> Survey {
     let (images, image_surveys) = images.into_iter().unzip();
-    let file = File { size: 300, containers: vec![container(images)], ..File::empty(path.to_owned()) };
+    let file = File { size: 300, containers: vec![container(images)], ..File::empty(FilePath::parse(path)) };
     Survey { file, image_surveys, host: None, packed: None, limits: Limits::default() }
 }
 
@@ -218,7 +219,8 @@ fn names_the_innermost_container_of_nested_images() {
     let mut outer = image("", "", ImageKind::Fatbin);
     outer.containers = vec![Container { container_type: ContainerType::Ccob, ..container(vec![cubin("sm_90")]) }];
     let host = Image { kind: Some(fatbin_core::target::OffloadKind::Host), ..cubin("x") };
-    let file = File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty("f".to_owned()) };
+    let file =
+        File { containers: vec![container(vec![host, outer, cubin("sm_80")])], ..File::empty(FilePath::parse("f")) };
     let file = Survey {
         file,
         image_surveys: vec![inside(vec![]), inside(vec![])],

@@ -60,7 +60,7 @@ fn file(json: &mut JsonWriter, required: &RequiredFile<'_>) {
         json.field("product", name(product));
         json.object("floor", |json| floor(json, &need));
     };
-    json.field("path", &floors.file.path);
+    json.field("path", floors.file.path.as_str());
     // Images that drivers and runtimes load.
     json.field("images", floors.loaded());
     json.field("selected_by_program", floors.selected_by_program());
@@ -84,7 +84,7 @@ fn file(json: &mut JsonWriter, required: &RequiredFile<'_>) {
 }
 
 fn unread_file(json: &mut JsonWriter, file: &File) {
-    json.field("path", &file.path);
+    json.field("path", file.path.as_str());
     json.field("images", 0);
     json.field("selected_by_program", 0);
     json.list("all", [0; 0]);

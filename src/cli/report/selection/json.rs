@@ -50,7 +50,7 @@ pub fn selection_json(
         json.optional("driver", driver);
         json.list("devices", devices.iter().map(ToString::to_string));
         json.objects("files", files, |json, (answered, gaps)| {
-            json.field("path", &answered.file.path);
+            json.field("path", answered.file.path.as_str());
             json.objects("choices", &answered.sets, choice);
             json.objects_if_any("kpack", &answered.kpack, write_reference);
             // Images without a container for the platform of the devices. The program may select them, by its own rules.

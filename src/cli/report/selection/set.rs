@@ -205,7 +205,7 @@ fn line(library: &Library<'_>, requested: &RequestedDevice) -> String {
     let name = printable(library.name.in_package());
     match library.member_for(&requested.device) {
         Some(member) => {
-            let own = printable(member.rsplit(['!', '/', '\\']).next().unwrap_or(&member));
+            let own = printable(member.name());
             format!("{name}: for {archs}; {own} would have it")
         }
         None => format!("{name}: for {archs}"),

@@ -35,7 +35,7 @@ fn device(json: &mut JsonWriter, set: &SetSelection<'_>, index: usize, requested
     json.objects("missing", set.missing(index), |json, it| {
         json.field("library", it.name.key());
         json.field("archs", it.archs());
-        json.optional("member", it.member_for(&requested.device));
+        json.optional("member", it.member_for(&requested.device).as_deref());
     });
     if let Some(effect) = set.effect_of_override(index) {
         json.object("override", |json| write_override(json, effect));
@@ -81,7 +81,7 @@ fn write_package(json: &mut JsonWriter, set: &SetSelection<'_>, package: &Packag
 fn library(json: &mut JsonWriter, set: &SetSelection<'_>, library: &Library<'_>) {
     json.field("name", library.name.key());
     json.objects("files", &library.members, |json, member| {
-        json.field("path", &member.file.path);
+        json.field("path", member.file.path.as_str());
         json.field("package", &member.package);
         let answers = set.devices.iter().zip(&member.answers).filter_map(|(it, answer)| Some((it, answer.as_ref()?)));
         json.objects("answers", answers, |json, (requested, answer)| write_answer(json, requested, answer));

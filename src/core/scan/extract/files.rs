@@ -112,7 +112,7 @@ impl FileWriter<'_> {
                     self.write_image(job, image.get(self.scan.view()), &mut outcome);
                     taken.buffers.extend(image.into_buffer());
                 }
-                Err(malformed) => outcome.refused.push(malformed.in_file(Path::new(&self.scan.file().path)).into()),
+                Err(malformed) => outcome.refused.push(malformed.in_file(self.scan.file().path.printed()).into()),
             }
         }
         outcome

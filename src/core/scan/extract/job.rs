@@ -34,7 +34,7 @@ impl<'a> ExtractJob<'a> {
             if image.is_scrambled() && !options.stored {
                 *scrambled.entry(found.file).or_default() += 1;
             } else if image.codec == Some(Codec::Opaque) && !options.stored {
-                let path = PathBuf::from(&scanned.file().path);
+                let path = PathBuf::from(scanned.file().path.as_str());
                 let offset = image.offset.unwrap_or_default();
                 refused.push(ExtractError::UnknownCodec { path, offset });
             } else {

@@ -88,7 +88,7 @@ fn collect_members(
                     let member = (name.to_string(), MemberBytes::new(scan.source(), &bytes));
                     libraries.entry(library_name(job.found.nested.image)).or_default().push(member);
                 }
-                Err(malformed) => refused.push(malformed.in_file(Path::new(&scan.file().path)).into()),
+                Err(malformed) => refused.push(malformed.in_file(scan.file().path.printed()).into()),
             }
         }
     }

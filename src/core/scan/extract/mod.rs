@@ -126,7 +126,7 @@ pub fn extract(
     let FilterResult { images, failed, unknown } = filter::apply(&options.filter, files)?;
     let mut refused: Vec<ExtractError> = failed.into_iter().map(ExtractError::from).collect();
     let (jobs, scrambled) = ExtractJob::plan(files, images, options, &mut refused);
-    let path = |file: usize| PathBuf::from(&files[file].file().path);
+    let path = |file: usize| PathBuf::from(files[file].file().path.as_str());
     let skipped = scrambled.into_iter().map(|(file, images)| ExtractError::Scrambled { path: path(file), images });
     let mut skipped: Vec<ExtractError> = skipped.collect();
     if jobs.is_empty() && matches!(options.destination, Destination::File(_)) {
@@ -180,7 +180,7 @@ fn write_single(
         Ok(bytes) => {
             Output::create(set.output(path, OutputKind::Code)?)?.commit_bytes(scan.source().input(), &bytes)?;
         }
-        Err(malformed) => refused.push(malformed.in_file(Path::new(&scan.file().path)).into()),
+        Err(malformed) => refused.push(malformed.in_file(scan.file().path.printed()).into()),
     }
     Ok(())
 }

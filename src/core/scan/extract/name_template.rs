@@ -5,6 +5,7 @@ use std::path::Path;
 use super::sanitize::{name_part, path_component};
 use crate::base::code::{Code, Coded, ErrorClass};
 use crate::base::codec::Codec;
+use crate::base::file_path::FilePath;
 use crate::base::io::OutputName;
 use crate::base::spelling::Suggestions;
 use crate::scan::inventory::NestedImage;
@@ -12,10 +13,8 @@ use crate::scan::inventory::NestedImage;
 /// An image that gets a name.
 #[derive(Debug)]
 pub struct NamedImage<'a> {
-    /// Path of the file that holds the image; `ARCHIVE!MEMBER` for a member.
-    pub path: &'a str,
-    /// The file is a member of an archive.
-    pub is_member: bool,
+    /// Path of the file that holds the image.
+    pub path: &'a FilePath,
     /// The image, with the containers around it.
     pub nested: &'a NestedImage<'a>,
     /// Codec of the output, if the image is extracted as it is stored.
@@ -52,8 +51,8 @@ impl Coded for TemplateError {
 }
 
 const FIELDS: [Field; 9] = [
-    field("file", "name of the file, or of the archive that holds it", |it| last_part(it.archive_and_member().0)),
-    field("member", "path of a member in its archive", |it| it.archive_and_member().1.map(str::to_owned)),
+    field("file", "name of the file, or of the archive that holds it", |it| last_part(it.path.on_disk_text())),
+    field("member", "path of a member in its archive", member_path),
     field("name", "last part of the whole path: FILE, or ARCHIVE_MEMBER", |it| last_part(it.path)),
     field("number", "index of the image in the file, from 0", |it| Some(it.nested.index.to_string())),
     field("kind", "openmp, cuda, hip, sycl", |it| Some(it.nested.image.kind?.name().to_owned())),
@@ -69,17 +68,16 @@ const FIELDS: [Field; 9] = [
 ];
 
 impl<'a> NamedImage<'a> {
-    fn archive_and_member(&self) -> (&'a str, Option<&'a str>) {
-        match self.path.split_once('!') {
-            Some((archive, member)) if self.is_member => (archive, Some(member)),
-            _ => (self.path, None),
-        }
-    }
-
     /// Name of the image in messages.
     pub fn description(&self) -> String {
         format!("{} image {}", self.path, self.nested.index)
     }
+}
+
+/// Path of the member from the outermost archive on.
+fn member_path(image: &NamedImage<'_>) -> Option<String> {
+    image.path.member()?;
+    Some(image.path.members().collect::<Vec<_>>().join("!"))
 }
 
 fn last_part(path: &str) -> Option<String> {
@@ -180,7 +178,7 @@ mod tests {
 
     fn name(template: &str, path: &str, image: &Image) -> String {
         let nested = NestedImage { index: 3, image, containers: Vec::new() };
-        let named = NamedImage { path, is_member: path.contains('!'), nested: &nested, codec: None };
+        let named = NamedImage { path: &FilePath::parse(path), nested: &nested, codec: None };
         NameTemplate::parse(template).unwrap().name(&named).to_string()
     }
 

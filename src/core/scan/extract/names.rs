@@ -29,7 +29,6 @@ pub fn file_names(
     }
     let named = jobs.iter().map(|job| NamedImage {
         path: &job.scanned.file().path,
-        is_member: job.scanned.member().is_some(),
         nested: &job.found.nested,
         codec: if options.stored { job.found.nested.image.codec } else { None },
     });
@@ -83,6 +82,7 @@ impl UsedNames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::file_path::FilePath;
     use crate::scan::inventory::NestedImage;
 
     fn names(
@@ -99,7 +99,7 @@ mod tests {
             names.name(
                 template_or_default,
                 template.is_none(),
-                &NamedImage { path, is_member: false, nested: &nested, codec: None },
+                &NamedImage { path: &FilePath::new(path), nested: &nested, codec: None },
             )
         };
         images.iter().map(&mut name).collect()

@@ -4,7 +4,6 @@
 //! therefore inspected for kernels.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use super::{FilterCandidate, FilterError, ImageFilter, KernelPattern, Predicate, no_match};
 use crate::format::ImageKind;
@@ -117,7 +116,7 @@ impl<'f> FilterRun<'f> {
         'f: 'c,
     {
         let filter = self.filter;
-        let path = Path::new(&scanned.file().path);
+        let path = scanned.file().path.printed();
         let scan = match scanned.open() {
             Ok(scan) => scan,
             Err(error) => return self.result.failed.push(error.into()),

@@ -223,7 +223,7 @@ impl<'scan> ImageRef<'scan> {
 
     /// The error for a problem in the image.
     pub(crate) fn error(&self, problem: Malformed) -> Error {
-        image_error(&self.reader.source.name(), self.index(), self, problem)
+        image_error(&self.reader.source.path(), self.index(), self, problem)
     }
 
     /// Like [`Self::bytes`], for callers that add the file to the error.
@@ -349,7 +349,7 @@ struct Reader<'scan> {
 
 impl std::fmt::Debug for Reader<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Reader").field("source", &self.source.name()).finish_non_exhaustive()
+        formatter.debug_struct("Reader").field("source", &self.source.path()).finish_non_exhaustive()
     }
 }
 

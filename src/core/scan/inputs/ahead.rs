@@ -12,6 +12,7 @@ use crate::base::archive::zip::reader::ZipReader;
 use crate::base::archive::{self, MemberContent};
 use crate::base::bytes::{Budget, MAX_NESTING};
 use crate::base::error::{Malformed, Result};
+use crate::base::file_path::FilePath;
 use crate::base::io::{FileUri, Input, SharedSpool};
 use crate::base::parallel::{map_stream, threads};
 
@@ -45,10 +46,10 @@ pub fn map_inputs<R: Send>(
     // One thread opens the same batches, because a limit must not depend on the number of threads. Counting the
     // processors opens files, which another file is not worth.
     let workers = threads().checked_div(files).unwrap_or(1);
-    let slice = InputSlice::whole(input.path().to_string_lossy().into_owned(), input);
+    let slice = InputSlice::whole(FilePath::new(input.path()), input);
     let package = Package::read(&slice, path, options);
     if let Err(malformed) = package.and_then(|package| package.map(workers, work, take)) {
-        work(Err(malformed.in_file(Path::new(&slice.path))), take);
+        work(Err(malformed.in_file(slice.path.printed())), take);
     }
     Ok(())
 }
@@ -77,7 +78,7 @@ impl<'a> Package<'a> {
     fn map<R: Send>(&self, workers: usize, work: &Work<'_, R>, take: &mut dyn FnMut(R)) -> Result<(), Malformed> {
         let input = self.slice.input();
         for contradiction in self.zip.contradictions(&|size| input.count_read(size))? {
-            work(Err(contradiction.in_file(Path::new(&self.slice.path))), take);
+            work(Err(contradiction.in_file(self.slice.path.printed())), take);
         }
         let files = self.zip.directory.entries.files(&|size| input.count_read(size))?;
         let batches = self.batches(&files);

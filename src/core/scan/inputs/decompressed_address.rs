@@ -4,11 +4,11 @@
 
 use std::io::Write;
 use std::ops::Range;
-use std::path::Path;
 
 use super::InputSlice;
 use crate::base::bytes::Extent;
 use crate::base::error::{Error, Result};
+use crate::base::file_path::FilePath;
 use crate::base::io::Input;
 use crate::base::range::range_at;
 use crate::format::{self, DeviceImage, ImageKind};
@@ -19,7 +19,7 @@ impl InputSlice {
     /// Returns the bytes at an address with the name `name`. They are bytes of the file, or an image with exactly this
     /// offset and size in a container that is compressed as a whole. Such an image counts only if the bytes of the file
     /// are not an image.
-    pub(super) fn at_address(self, name: String, offset: u64, size: u64) -> Result<InputSlice> {
+    pub(super) fn at_address(self, name: FilePath, offset: u64, size: u64) -> Result<InputSlice> {
         let stored = self.clone().cut(name.clone(), offset, size);
         let is_image = |slice: &InputSlice| DeviceImage::identify(slice.view()).image_kind != ImageKind::Unknown;
         if stored.as_ref().is_ok_and(is_image) {
@@ -40,13 +40,13 @@ impl InputSlice {
                     "{count} compressed containers have an image of {size} bytes at this offset of their decompressed bytes; \
                      extract the images from the file instead"
                 );
-                Err(Error::Address { address: name, why })
+                Err(Error::Address { address: name.into(), why })
             }
         }
     }
 
-    fn decompressed(self, name: String, container: &Container, range: Range<u64>) -> Result<InputSlice> {
-        let path = Path::new(&name);
+    fn decompressed(self, name: FilePath, container: &Container, range: Range<u64>) -> Result<InputSlice> {
+        let path = name.printed();
         let image = || {
             let at = container.offset.unwrap_or_default();
             let own = self.view().part("container", Extent { offset: at, size: container.size })?;

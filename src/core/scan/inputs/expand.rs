@@ -1,6 +1,6 @@
 //! Expansion of a path to its inputs: the file, or the members of an archive.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::appended::{self, Appended};
@@ -10,6 +10,7 @@ use crate::base::archive::zip::reader::{RecordUse, ZipReader};
 use crate::base::archive::{self, MemberContent, RowComparison};
 use crate::base::bytes::{Budget, Limits, MAX_NESTING, Resource, View};
 use crate::base::error::{Error, Malformed, Result};
+use crate::base::file_path::FilePath;
 use crate::base::io::{Access, FileUri, Input, SharedSpool};
 use crate::format::kernel_store;
 use crate::scan::inventory::NotOpened;
@@ -70,7 +71,7 @@ pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result
         expand_input(Input::open(path, options.access)?.with_limits(options.limits), path, options, take);
         return Ok(());
     };
-    let name = path.to_string_lossy().into_owned();
+    let name = FilePath::new(path);
     let whole = InputSlice::whole(
         name.clone(),
         Input::open_file(uri.path.clone(), options.access)?.with_limits(options.limits),
@@ -85,7 +86,7 @@ pub fn each_input(path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result
 
 /// Like [`each_input`], for a file that is open. Members of a thin archive are looked up relative to `path`.
 pub fn expand_input(input: Input, path: &Path, options: OpenOptions, take: &mut dyn FnMut(Result<InputSlice>)) {
-    let slice = InputSlice::whole(input.path().to_string_lossy().into_owned(), input);
+    let slice = InputSlice::whole(FilePath::new(input.path()), input);
     Expansion { options, take, is_exhausted: false }.expand(slice, path, MAX_NESTING);
 }
 
@@ -161,7 +162,7 @@ impl Expansion<'_> {
             result = format.check_whole(archive.view());
         }
         if let Err(malformed) = result {
-            (self.take)(Err(malformed.in_file(Path::new(&archive.path))));
+            (self.take)(Err(malformed.in_file(archive.path.printed())));
         }
     }
 
@@ -170,7 +171,7 @@ impl Expansion<'_> {
         let slice = archive.slice;
         let zip = ZipReader::read(slice.view(), &slice.path, self.options.record_use, count_read)?;
         for contradiction in zip.contradictions(count_read)? {
-            (self.take)(Err(contradiction.in_file(Path::new(&slice.path))));
+            (self.take)(Err(contradiction.in_file(slice.path.printed())));
         }
         let entries = &zip.directory.entries;
         for index in entries.files(count_read)? {
@@ -190,7 +191,7 @@ impl Expansion<'_> {
         if !self.is_exhausted
             && let Some(malformed) = found.defect
         {
-            (self.take)(Err(malformed.in_file(Path::new(&store.path))));
+            (self.take)(Err(malformed.in_file(store.path.printed())));
         }
     }
 
@@ -201,7 +202,7 @@ impl Expansion<'_> {
         }
         if let Err(exhausted) = charge(archive.slice.view(), &member) {
             self.is_exhausted = true;
-            return (self.take)(Err(exhausted.in_file(Path::new(&archive.slice.path))));
+            return (self.take)(Err(exhausted.in_file(archive.slice.path.printed())));
         }
         self.member(archive, member);
     }
@@ -210,8 +211,7 @@ impl Expansion<'_> {
     pub fn member(&mut self, archive: &mut OpenArchive<'_>, member: archive::Member<'_>) {
         let OpenArchive { slice: archive, path, inner, ref mut spool, budget } = *archive;
         // A file that is compressed as a whole keeps its name.
-        let name = member.name.as_ref().map_or(archive.path.clone(), |name| format!("{}!{name}", archive.path));
-        let own_name = member.name.or(archive.member.clone());
+        let name = member.name.as_ref().map_or(archive.path.clone(), |name| archive.path.with_member(name));
         let packed_size = member.packed_size;
         let mut comparison = member.comparison;
         let opened = match member.content {
@@ -221,41 +221,31 @@ impl Expansion<'_> {
                 let outermost = archive.outermost.clone();
                 let not_opened = None;
                 let decoded = None;
-                let slice = InputSlice {
-                    path: name,
-                    member: own_name,
-                    not_opened,
-                    outermost,
-                    packed_size,
-                    decoded,
-                    input,
-                    range,
-                };
+                let slice = InputSlice { path: name, not_opened, outermost, packed_size, decoded, input, range };
                 let compared = comparison.as_mut().map_or(Ok(()), |comparison| slice.compare(comparison));
                 compared.map(|()| (slice, path.to_owned()))
             }
-            MemberContent::Elsewhere(_) if !archive.is_own_file() => {
-                Err(Error::UnreadableMember { path: name.into(), why: archive::NESTED_THIN_MEMBER.to_owned() })
-            }
+            MemberContent::Elsewhere(_) if !archive.is_own_file() => Err(Error::UnreadableMember {
+                path: PathBuf::from(name.as_str()),
+                why: archive::NESTED_THIN_MEMBER.to_owned(),
+            }),
             MemberContent::Elsewhere(relative) => {
                 let path = path.parent().unwrap_or(Path::new("")).join(relative);
                 let input = Input::open_file(path.clone(), self.options.access);
-                input
-                    .map(|input| input.with_budget(budget.clone()))
-                    .map(|input| (InputSlice { member: own_name, ..InputSlice::whole(name, input) }, path))
+                input.map(|input| input.with_budget(budget.clone())).map(|input| (InputSlice::whole(name, input), path))
             }
             MemberContent::Packed(unpack) => {
                 let input = unpacked(&name, unpack, comparison.as_mut(), (&archive.input, budget), spool);
                 let whole = input.map(|input| InputSlice::whole(name, input));
                 let outermost = archive.outermost.clone();
-                whole.map(|slice| (InputSlice { member: own_name, outermost, packed_size, ..slice }, path.to_owned()))
+                whole.map(|slice| (InputSlice { outermost, packed_size, ..slice }, path.to_owned()))
             }
-            MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: name.into(), why }),
+            MemberContent::Unreadable(why) => Err(Error::UnreadableMember { path: PathBuf::from(name.as_str()), why }),
         };
         match opened {
             Ok((slice, path)) => {
                 if let Some(contradiction) = comparison.and_then(RowComparison::finish) {
-                    (self.take)(Err(contradiction.in_file(Path::new(&archive.path))));
+                    (self.take)(Err(contradiction.in_file(archive.path.printed())));
                 }
                 let read = if Arc::ptr_eq(&slice.input, &archive.input) { slice.view().size() } else { 0 };
                 self.expand(slice, &path, inner);

@@ -4,7 +4,6 @@
 //! sections are decoded to a file without a name, and scanned like the sections of an object.
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::InputSlice;
@@ -40,7 +39,7 @@ impl InputSlice {
         if !is_host_bitcode(self.view()) {
             return Ok(self);
         }
-        let path = Path::new(&self.path);
+        let path = self.path.printed();
         let sections = bitcode::check(self.view()).and_then(|()| embedded::sections(self.view(), is_wanted));
         let sections = sections.map_err(|malformed| malformed.in_file(path))?;
         if sections.is_empty() {

@@ -36,6 +36,7 @@ use crate::base::archive::RowComparison;
 use crate::base::bytes::{Budget, Limits, Resource, View, size_of_range};
 use crate::base::code::Coded;
 use crate::base::error::{Cause, Error, Result};
+use crate::base::file_path::FilePath;
 use crate::base::io::{Access, FileState, Input, Spooled};
 use crate::scan::inventory::{DiskLocation, File, NotOpened};
 
@@ -44,10 +45,7 @@ use crate::scan::inventory::{DiskLocation, File, NotOpened};
 pub struct InputSlice {
     /// Name for reports and messages: the path, or `ARCHIVE!MEMBER` for a member.
     #[doc(hidden)]
-    pub path: String,
-    /// Name of the member in its archive.
-    #[doc(hidden)]
-    pub member: Option<String>,
+    pub path: FilePath,
     /// Reason why files packed in this one are not among the inputs.
     pub(crate) not_opened: Option<NotOpened>,
     /// Path of the file on disk that this is, or that contains it; absent for standard input.
@@ -63,15 +61,14 @@ pub struct InputSlice {
 impl InputSlice {
     /// Creates a slice of a whole file.
     #[doc(hidden)]
-    pub fn whole(path: String, input: Input) -> InputSlice {
+    pub fn whole(path: FilePath, input: Input) -> InputSlice {
         let range = 0..input.size();
         let outermost = if input.is_on_disk() { Some(Arc::from(input.path())) } else { None };
-        let member = None;
         let not_opened = None;
         let packed_size = None;
         let decoded = None;
         let input = Arc::new(input);
-        InputSlice { path, member, not_opened, outermost, packed_size, decoded, input, range }
+        InputSlice { path, not_opened, outermost, packed_size, decoded, input, range }
     }
 
     /// A slice of all of `input`, which was decoded from this one.
@@ -91,17 +88,17 @@ impl InputSlice {
     }
 
     /// A slice of all of `input`, which was read from this one, with the name `path`.
-    pub(crate) fn with_bytes(self, path: String, input: Input) -> InputSlice {
+    pub(crate) fn with_bytes(self, path: FilePath, input: Input) -> InputSlice {
         let range = 0..input.size();
         InputSlice { path, decoded: None, input: Arc::new(input), range, ..self }
     }
 
     /// The `size` bytes at `offset` as a slice with the name `path`.
-    pub(crate) fn cut(self, path: String, offset: u64, size: u64) -> Result<InputSlice> {
+    pub(crate) fn cut(self, path: FilePath, offset: u64, size: u64) -> Result<InputSlice> {
         let limit = size_of_range(&self.range);
         let Some(end) = offset.checked_add(size).filter(|end| *end <= limit) else {
             let why = Cause::OutOfBounds { offset, size, limit }.to_string();
-            return Err(Error::Address { address: path, why });
+            return Err(Error::Address { address: path.into(), why });
         };
         Ok(InputSlice { path, range: self.in_input().outer_range(&(offset..end)), ..self })
     }
@@ -114,7 +111,7 @@ impl InputSlice {
             return Ok(());
         }
         let charged = self.view().charge("archive member", Resource::Work, comparison.work(size));
-        charged.map_err(|malformed| malformed.in_file(Path::new(&self.path)))?;
+        charged.map_err(|malformed| malformed.in_file(self.path.printed()))?;
         self.blocks(0..size, 0, &mut |_, bytes| comparison.add(bytes))
     }
 
@@ -124,7 +121,7 @@ impl InputSlice {
 
     /// Closes the file if it can be opened again.
     fn close(self) -> ClosedInput {
-        let InputSlice { path, member, not_opened: _, outermost, packed_size, decoded, input, range } = self;
+        let InputSlice { path, not_opened: _, outermost, packed_size, decoded, input, range } = self;
         let path_in_errors = || (input.path().to_owned(), input.access(), input.budget().clone());
         let file = match (input.state(), input.spooled()) {
             (Some(state), _) => {
@@ -137,15 +134,14 @@ impl InputSlice {
             }
             (None, None) => ClosedFile::Mapped(input),
         };
-        ClosedInput { path, member, outermost, packed_size, decoded, file, range }
+        ClosedInput { path, outermost, packed_size, decoded, file, range }
     }
 }
 
 /// An input whose file is closed. No system lets a program keep thousands of files open.
 #[derive(Debug)]
 struct ClosedInput {
-    path: String,
-    member: Option<String>,
+    path: FilePath,
     outermost: Option<Arc<Path>>,
     packed_size: Option<u64>,
     decoded: Option<Arc<DecodedBitcode>>,
@@ -188,12 +184,11 @@ impl ClosedInput {
             ClosedFile::Mapped(input) => Arc::clone(input),
         };
         let path = self.path.clone();
-        let member = self.member.clone();
         let range = self.range.clone();
         let outermost = self.outermost.clone();
         let packed_size = self.packed_size;
         let decoded = self.decoded.clone();
-        Ok(InputSlice { path, member, not_opened: None, outermost, packed_size, decoded, input, range })
+        Ok(InputSlice { path, not_opened: None, outermost, packed_size, decoded, input, range })
     }
 }
 
@@ -256,7 +251,7 @@ impl ScannedFile {
     /// Name of the member, if the file is a member of an archive.
     #[doc(hidden)]
     pub fn member(&self) -> Option<&str> {
-        self.input.member.as_deref()
+        self.input.path.member()
     }
 
     /// Path of the file on disk that this is, or that contains it as a member; absent for standard input.
@@ -278,7 +273,7 @@ impl ScannedFile {
 }
 
 impl Source for InputSlice {
-    fn name(&self) -> String {
+    fn path(&self) -> FilePath {
         self.path.clone()
     }
 

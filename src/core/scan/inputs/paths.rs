@@ -13,6 +13,7 @@ use super::{InputSlice, OpenOptions, ScannedFile};
 use crate::base::archive::zip::reader::RecordUse;
 use crate::base::bytes::Limits;
 use crate::base::error::{Error, Result};
+use crate::base::file_path::FilePath;
 use crate::base::io::{Access, files_below};
 use crate::base::parallel::{Results, map_stream, threads};
 use crate::scan::cache::CacheBudget;
@@ -70,7 +71,7 @@ pub enum Outcome {
     /// The file could not be read.
     Unreadable {
         /// Name of the file.
-        path: String,
+        path: FilePath,
         /// The reason.
         error: Error,
     },
@@ -80,11 +81,11 @@ pub enum Outcome {
 
 impl Outcome {
     fn unreadable(path: &Path, error: Error) -> Outcome {
-        Outcome::Unreadable { path: path.to_string_lossy().into_owned(), error }
+        Outcome::Unreadable { path: FilePath::new(path), error }
     }
 
     /// Returns the name of the file.
-    pub fn path(&self) -> &str {
+    pub fn path(&self) -> &FilePath {
         match self {
             Outcome::Scanned(scanned) => &scanned.file().path,
             Outcome::Unreadable { path, .. } | Outcome::Empty(File { path, .. }) => path,
@@ -120,7 +121,7 @@ pub struct Scanner {
     budget: Option<CacheBudget>,
     kpack_paths: Vec<PathBuf>,
     kpack_prefix: Vec<PathBuf>,
-    keeps: Option<fn(&str) -> bool>,
+    keeps: Option<fn(&FilePath) -> bool>,
     skips: Option<SkipsInput>,
 }
 
@@ -165,7 +166,7 @@ impl Scanner {
 
     /// Also returns files without device code, if `keeps` accepts their path.
     #[doc(hidden)]
-    pub fn with_kept_files(self, keeps: fn(&str) -> bool) -> Self {
+    pub fn with_kept_files(self, keeps: fn(&FilePath) -> bool) -> Self {
         Scanner { keeps: Some(keeps), ..self }
     }
 
@@ -276,7 +277,7 @@ impl Scanner {
             take(work(Outcome::unreadable(path, error)));
         }
         if is_empty && input.is_listed {
-            let empty = File::empty(path.to_string_lossy().into_owned());
+            let empty = File::empty(FilePath::new(path));
             take(work(Outcome::Empty(File { format: Some(FileFormat::Archive), size: input.size(), signs, ..empty })));
         }
     }
@@ -290,7 +291,7 @@ impl Scanner {
 
     fn scan_slice(&self, slice: InputSlice, is_listed: bool) -> Outcome {
         let path = slice.path.clone();
-        let calls = match slice.member {
+        let calls = match slice.path.member() {
             _ if !is_listed => Calls::No,
             Some(_) => Calls::Linked,
             None => Calls::All,

@@ -10,6 +10,7 @@ use std::fmt::{self, Write};
 use std::path::PathBuf;
 
 use super::{Container, File, Image};
+use crate::base::file_path::FilePath;
 use crate::base::io::FileUri;
 
 /// Location of a file's bytes in a file on disk that stores them unchanged.
@@ -27,7 +28,7 @@ pub struct DiskLocation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address<'a> {
     /// Path of the file.
-    pub path: &'a str,
+    pub path: &'a FilePath,
     /// Name of the section.
     pub section: Option<&'a str>,
     /// Offset from the start of the section, or of the file if there is none, in bytes.
@@ -116,7 +117,7 @@ mod tests {
             start: 0,
         };
         let on_disk = Some(DiskLocation { path: "a b/torch.whl".into(), offset: 100 });
-        File { containers: vec![container], on_disk, ..File::empty("torch.whl!lib/x.so".to_owned()) }
+        File { containers: vec![container], on_disk, ..File::empty(FilePath::parse("torch.whl!lib/x.so")) }
     }
 
     #[test]

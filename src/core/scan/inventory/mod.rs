@@ -19,11 +19,11 @@ mod walk;
 mod wrapper;
 
 use std::ops::Range;
-use std::path::Path;
 
 use crate::base::code::{Coded, Remedy};
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed};
+use crate::base::file_path::FilePath;
 use crate::base::range::range_at;
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::nvcc_names::{NvccForm, NvidiaCode, Spelling};
@@ -46,7 +46,7 @@ pub use wrapper::{Registration, Wrapper, WrapperKind, WrapperTarget};
 #[cfg_attr(not(feature = "testing"), non_exhaustive)]
 pub struct File {
     /// Path as the user specified it; `ARCHIVE!MEMBER` for a member of an archive.
-    pub path: String,
+    pub path: FilePath,
     /// Format; absent for a file that could not be read.
     pub format: Option<FileFormat>,
     /// Size in bytes.
@@ -248,7 +248,7 @@ pub struct StoredBytes {
 impl File {
     /// Creates an empty inventory.
     #[doc(hidden)]
-    pub fn empty(path: String) -> Self {
+    pub fn empty(path: FilePath) -> Self {
         File {
             path,
             format: None,
@@ -272,7 +272,7 @@ impl File {
 
     /// Creates the inventory of a file that could not be read.
     #[doc(hidden)]
-    pub fn unreadable(path: String, error: &Error) -> Self {
+    pub fn unreadable(path: FilePath, error: &Error) -> Self {
         File { failure: Some(error.to_string()), remedy: error.class().remedy, ..File::empty(path) }
     }
 
@@ -299,7 +299,7 @@ impl File {
 
     /// Errors of the file, without its failure.
     pub fn reported_errors(&self) -> impl Iterator<Item = Error> {
-        let path = Path::new(&self.path);
+        let path = self.path.printed();
         let not_opened =
             self.not_opened.map(|reason| Error::NotOpened { path: path.into(), reason: reason.to_string() });
         self.errors.iter().map(|error| error.clone().in_file(path)).chain(not_opened)

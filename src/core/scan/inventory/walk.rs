@@ -226,7 +226,7 @@ mod tests {
             container(6, Vec::new()),
             container(7, vec![image("h")]),
         ];
-        File { containers, ..File::empty("file".to_owned()) }
+        File { containers, ..File::empty(crate::base::file_path::FilePath::new("file")) }
     }
 
     /// Recursion as an oracle.

@@ -56,7 +56,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let not_opened = source.not_opened();
     let format = if not_opened.is_some() { FileFormat::Archive } else { structure.format };
     let size = decoded.map_or(view.size(), |decoded| decoded.size);
-    let file = findings.into_file(source.name(), format, size);
+    let file = findings.into_file(source.path(), format, size);
     let has_gimple = gomp::has_bytecode(&structure);
     let on_disk = source.on_disk();
     let is_object = structure.is_object;

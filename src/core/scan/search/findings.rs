@@ -7,6 +7,7 @@ use super::builder::InventoryBuilder;
 use super::prefetch::Prefetch;
 use crate::base::bytes::{Budget, View, size_of_range, total};
 use crate::base::error::{Cause, Malformed};
+use crate::base::file_path::FilePath;
 use crate::base::range::range_at;
 use crate::format::{self, ContainerType, Contents};
 use crate::scan::Options;
@@ -142,7 +143,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Returns the inventory of the file, sorted by offset.
-    pub fn into_file(mut self, path: String, format: FileFormat, size: u64) -> File {
+    pub fn into_file(mut self, path: FilePath, format: FileFormat, size: u64) -> File {
         self.containers.sort_by_cached_key(|container| container.offset);
         self.containers.shrink_to_fit();
         self.add_exhaustion();

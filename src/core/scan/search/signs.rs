@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use object::read::{NameOrOrdinal, Object, ObjectSymbol};
 
 use crate::base::bytes::{ObjectBytes, Resource, View, size_of_range};
+use crate::base::file_path::FilePath;
 use crate::base::short_text::{ShortText, words};
 use crate::scan::Calls;
 use crate::scan::inventory::{File, Sign, SignKind};
@@ -56,10 +57,9 @@ pub fn find(view: View<'_>, structure: &Structure<'_>, file: &File, calls_of: Ca
 /// Returns the processor of MIOpen's measurements, which the file's name states: `gfx906_60.HIP.fdb.txt`, or
 /// `gfx90a6e.db.txt` with a hexadecimal number of compute units. Lines assign values to problems. Source: ROCm/MIOpen,
 /// `src/include/miopen/execution_context.hpp` and `src/db_record.cpp`.
-fn records(path: &str, view: View<'_>) -> Option<Sign> {
+fn records(path: &FilePath, view: View<'_>) -> Option<Sign> {
     const LONGEST_LINE: usize = 64 << 10;
-    let name = path.rsplit(['/', '\\', '!']).next()?;
-    let (id, extension) = name.split_once('.')?;
+    let (id, extension) = path.name().split_once('.')?;
     if !extension.ends_with("db.txt") {
         return None;
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn records_of_miopen_state_their_processor() {
         let line = b"64-56-56-1x1-64=ConvAsm1x1U:1,8;miopenConvolutionFwdAlgoDirect:1.2,0\n";
-        let processor = |path: &str| records(path, View::new(line)).map(|sign| sign.name);
+        let processor = |path: &str| records(&FilePath::parse(path), View::new(line)).map(|sign| sign.name);
         for (path, expected) in [
             ("db/gfx906_60.HIP.fdb.txt", "gfx906"),
             ("a.deb!db/gfx90878.db.txt", "gfx908"),
@@ -155,7 +155,7 @@ mod tests {
             assert_eq!(processor(path), None, "{path}");
         }
         for other in [&b""[..], b"text\na=b"] {
-            assert_eq!(records("gfx906_60.db.txt", View::new(other)), None);
+            assert_eq!(records(&FilePath::new("gfx906_60.db.txt"), View::new(other)), None);
         }
     }
 

@@ -20,7 +20,6 @@ pub use families::FamilyCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, program_sets};
@@ -200,7 +199,7 @@ impl<'a> Coverage<'a> {
             builder.add_archs(file);
             let added = builder.add_sets(number, file, Columns { devices: columns, own_devices: &own_devices });
             let malformed = |cause| Malformed::new("kernels by device", 0, cause);
-            added.map_err(|cause| malformed(cause).in_file(Path::new(&file.file.path)))?;
+            added.map_err(|cause| malformed(cause).in_file(file.file.path.printed()))?;
         }
         Ok(builder.finish(columns))
     }

@@ -4,6 +4,7 @@ use super::*;
 use crate::analyze::select::AnsweredFile;
 use crate::analyze::survey::{ImageSurvey, PackageSurvey};
 use fatbin_core::base::bytes::Limits;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::{ContainerType, ImageKind};
 use fatbin_core::image::{Inspection, Kernel};
 use fatbin_core::scan::inventory::Container;
@@ -31,7 +32,7 @@ fn code_object<'a>(arch: &str, kernels: &[&'a str]) -> TestImage<'a> {
 }
 
 fn file(path: &str, containers: Vec<(ContainerType, Vec<TestImage<'_>>)>) -> Survey {
-    let mut file = File::empty(path.to_owned());
+    let mut file = File::empty(FilePath::new(path));
     let mut image_surveys = Vec::new();
     for (container_type, content) in containers {
         let mut images = Vec::new();

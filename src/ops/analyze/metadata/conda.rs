@@ -11,8 +11,11 @@ use super::claim::{Claim, Meaning};
 use super::device_code::DeviceCode;
 use super::version_spec::VersionSpec;
 
-/// Path of the file in a package.
-pub const FILE_NAME: &str = "info/index.json";
+/// Name of the file in a package.
+pub const FILE_NAME: &str = "index.json";
+
+/// Directory of the file.
+pub const DIRECTORY: &str = "info";
 
 /// Name of the virtual package of the compute capability.
 const CUDA_ARCH: &str = "__cuda_arch";

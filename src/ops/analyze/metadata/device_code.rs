@@ -90,7 +90,7 @@ impl DeviceCode {
         };
         for NestedImage { index: number, image, .. } in file.nested_images().filter(counts) {
             if let Err(reason) = code.add(image) {
-                code.undetermined.push(UndeterminedImage { path: file.path.clone(), number, reason });
+                code.undetermined.push(UndeterminedImage { path: file.path.to_string(), number, reason });
             }
         }
         code

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::claim::Claim;
 use super::device_code::{Backend, DeviceCode};
 use super::{conda, hugging_face, wheel_variant};
+use fatbin_core::base::file_path::FilePath;
 
 /// Largest file that is read.
 const MAX_SIZE: usize = 16 << 20;
@@ -50,29 +51,17 @@ pub enum InvalidMetadata {
 impl MetadataFormat {
     /// Returns the format of the file with this path and the beginning of the paths of the package's files; `None` for
     /// other files.
-    fn of_path(path: &str) -> Option<(MetadataFormat, &str)> {
-        let after_separator = |root: &str| root.is_empty() || root.ends_with(['/', '!', '\\']);
-        if let Some(root) = path.strip_suffix(hugging_face::FILE_NAME).filter(|root| after_separator(root)) {
-            return Some((MetadataFormat::HuggingFace, root));
+    fn of_path(path: &FilePath) -> Option<(MetadataFormat, &str)> {
+        let mut components = path.components_from_end();
+        let (name, directory) = (components.next()?, components.next().unwrap_or_default());
+        match name {
+            hugging_face::FILE_NAME => Some((MetadataFormat::HuggingFace, path.split_before(1).0)),
+            wheel_variant::FILE_NAME if directory.ends_with(".dist-info") => {
+                Some((MetadataFormat::WheelVariant, path.split_before(2).0))
+            }
+            conda::FILE_NAME if directory == conda::DIRECTORY => Some((MetadataFormat::Conda, conda_root(path))),
+            _ => None,
         }
-        if let Some(directory) = path.strip_suffix(wheel_variant::FILE_NAME)?.strip_suffix(['/', '\\'])
-            && directory.ends_with(".dist-info")
-        {
-            let start = directory.rfind(['/', '!', '\\']).map_or(0, |at| at.saturating_add(1));
-            return Some((MetadataFormat::WheelVariant, path.get(..start)?));
-        }
-        None
-    }
-
-    /// Like [`MetadataFormat::of_path`], for conda packages.
-    fn of_conda_path(path: &str) -> Option<(MetadataFormat, &str)> {
-        let root = path.strip_suffix(conda::FILE_NAME).filter(|root| root.is_empty() || root.ends_with(['/', '!']))?;
-        // A package in the newer form is a zip file of two tar files. One has the metadata, the other has all other
-        // files.
-        let inner = root.strip_suffix('!').filter(|inner| inner.ends_with(".tar.zst"));
-        let outer = inner.and_then(|inner| inner.rfind('!'));
-        let root = outer.map_or(root, |at| path.get(..=at).unwrap_or(root));
-        Some((MetadataFormat::Conda, root))
     }
 
     fn missing_keys(self) -> &'static str {
@@ -84,17 +73,22 @@ impl MetadataFormat {
     }
 }
 
+/// Returns the beginning of the paths of a conda package's files. A package in the newer form is a zip file of two tar files: one has
+/// the metadata, the other has all other files.
+fn conda_root(path: &FilePath) -> &str {
+    let is_newer = path.archives().next().is_some_and(|archive| archive.ends_with(".tar.zst"));
+    if is_newer && path.members().count() > 1 { path.split_before(4).0 } else { path.split_before(2).0 }
+}
+
 impl PackageMetadata {
     /// Returns whether a file with this path may be metadata of a package.
-    pub fn has_path(path: &str) -> bool {
-        MetadataFormat::of_path(path).or_else(|| MetadataFormat::of_conda_path(path)).is_some()
+    pub fn has_path(path: &FilePath) -> bool {
+        MetadataFormat::of_path(path).is_some()
     }
 
     /// Parses the file with this path; `None` if it is not metadata of a package.
-    pub fn parse(path: &str, bytes: &[u8]) -> Result<Option<PackageMetadata>, InvalidMetadata> {
-        let Some((format, root)) = MetadataFormat::of_path(path).or_else(|| MetadataFormat::of_conda_path(path)) else {
-            return Ok(None);
-        };
+    pub fn parse(path: &FilePath, bytes: &[u8]) -> Result<Option<PackageMetadata>, InvalidMetadata> {
+        let Some((format, root)) = MetadataFormat::of_path(path) else { return Ok(None) };
         if bytes.len() > MAX_SIZE {
             return Err(InvalidMetadata::Size(bytes.len()));
         }
@@ -106,7 +100,7 @@ impl PackageMetadata {
             MetadataFormat::Conda => conda::claims(&document),
         };
         match claims {
-            Some(claims) => Ok(Some(PackageMetadata { path: path.to_owned(), format, claims, root: root.to_owned() })),
+            Some(claims) => Ok(Some(PackageMetadata { path: path.to_string(), format, claims, root: root.to_owned() })),
             // Many other programs have files of this name.
             None if format == MetadataFormat::HuggingFace => Ok(None),
             None => Err(InvalidMetadata::Keys(format.missing_keys())),
@@ -174,17 +168,17 @@ mod tests {
         ];
         for (path, file, expected) in cases {
             let text = r#"{ "name": "p", "variants": {}, "backend": { "type": "cuda" } }"#;
-            let package = PackageMetadata::parse(path, text.as_bytes()).unwrap().expect(path);
+            let package = PackageMetadata::parse(&FilePath::parse(path), text.as_bytes()).unwrap().expect(path);
             assert_eq!(package.covers(file), expected, "{path}: {file}");
         }
         for path in ["my-metadata.json", "variant.json", "x.dist-info/other.json", "myinfo/index.json", "a.so"] {
-            assert!(!PackageMetadata::has_path(path), "{path}");
+            assert!(!PackageMetadata::has_path(&FilePath::parse(path)), "{path}");
         }
     }
 
     #[test]
     fn rejects_what_cannot_be_understood() {
-        let parse = |path, text: &str| PackageMetadata::parse(path, text.as_bytes());
+        let parse = |path, text: &str| PackageMetadata::parse(&FilePath::parse(path), text.as_bytes());
         assert_eq!(parse("metadata.json", "[]"), Ok(None));
         assert!(matches!(parse("metadata.json", "{"), Err(InvalidMetadata::Json(_))));
         assert_eq!(parse("a.dist-info/variant.json", "{}"), Err(InvalidMetadata::Keys("variants")));
@@ -197,7 +191,7 @@ mod tests {
     #[test]
     fn devices_are_accepted_if_a_claim_covers_them() {
         let text = r#"{ "backend": { "type": "cuda", "archs": ["8.0"] } }"#;
-        let package = PackageMetadata::parse("metadata.json", text.as_bytes()).unwrap().unwrap();
+        let package = PackageMetadata::parse(&FilePath::parse("metadata.json"), text.as_bytes()).unwrap().unwrap();
         assert_eq!(package.accepts(&code("sm_86")), Some(true));
         assert_eq!(package.accepts(&code("sm_90")), Some(false));
         assert_eq!(package.accepts(&code("gfx90a")), None);
@@ -209,7 +203,7 @@ mod tests {
     fn only_builds_for_a_machine_must_have_device_code() {
         let requires_code = |path| {
             let text = br#"{ "backend": { "type": "cuda" } }"#;
-            PackageMetadata::parse(path, text).unwrap().unwrap().requires_code()
+            PackageMetadata::parse(&FilePath::parse(path), text).unwrap().unwrap().requires_code()
         };
         assert!(requires_code("build/torch213-cxx11-cu130-x86_64-linux/metadata.json"));
         assert!(!requires_code("build/torch-cuda/metadata.json"));

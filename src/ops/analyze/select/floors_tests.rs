@@ -2,6 +2,7 @@
 
 use super::*;
 use fatbin_core::base::codec::Codec;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::ContainerType;
 use fatbin_core::format::readers::Product;
 use fatbin_core::scan::inventory::{CudaCode, FileFormat};
@@ -51,7 +52,7 @@ fn fatbin(images: &str) -> Container {
 }
 
 fn file(containers: Vec<Container>) -> File {
-    File { format: Some(FileFormat::Elf), containers, ..File::empty("app".to_owned()) }
+    File { format: Some(FileFormat::Elf), containers, ..File::empty(FilePath::parse("app")) }
 }
 
 /// Returns what is needed for the preferred image on a device and, if that differs, for some image, each with its

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::target::device::names_processor;
 
 /// Name of a library: the path of its members, without processors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryName {
     key: String,
-    /// Length of the package in the key.
-    package: usize,
+    in_package: String,
 }
 
 /// Stands for a processor.
@@ -17,9 +17,10 @@ const ANY: &str = "*";
 
 impl LibraryName {
     /// Returns the name of a file in a package. `package` is the beginning of the path.
-    pub fn of(path: &str, package: &str) -> LibraryName {
-        let package = if path.starts_with(package) { without_processors(package).len() } else { 0 };
-        LibraryName { key: without_processors(path), package }
+    pub fn of(path: &FilePath, package: &str) -> LibraryName {
+        // The package ends before a separator.
+        let in_package = path.strip_prefix(package).map_or(path.as_str(), |rest| rest.get(1..).unwrap_or(path.name()));
+        LibraryName { key: without_processors(path), in_package: without_processors(in_package) }
     }
 
     /// Returns the whole path, without processors.
@@ -29,8 +30,7 @@ impl LibraryName {
 
     /// Returns the path in the package, without processors; of a loose file, its name.
     pub fn in_package(&self) -> &str {
-        let rest = self.key.get(self.package..).unwrap_or_default().trim_start_matches(['!', '/', '\\']);
-        if rest.is_empty() { self.key.rsplit(['/', '\\', '!']).next().unwrap_or(&self.key) } else { rest }
+        &self.in_package
     }
 }
 
@@ -42,12 +42,14 @@ struct Word {
 }
 
 /// Returns the path that a member for another processor has; `None` if the path does not name exactly one processor.
-pub fn member_for(path: &str, processor: &str) -> Option<String> {
-    let words = words(path);
-    if words.is_empty() || !words.iter().all(|word| word.is_name) {
+pub fn member_for(path: &FilePath, processor: &str) -> Option<FilePath> {
+    let all = words(path);
+    if all.is_empty() || !all.iter().all(|word| word.is_name) {
         return None;
     }
-    Some(replaced(path, &words, processor))
+    let renamed = |part: &str| replaced(part, &words(part), processor);
+    let archive = FilePath::new(renamed(path.on_disk_text()));
+    Some(path.members().fold(archive, |archive, name| archive.with_member(&renamed(name))))
 }
 
 fn without_processors(path: &str) -> String {
@@ -122,17 +124,17 @@ mod tests {
             ("d/prism_90.so", "d", "prism_90.so"),
         ];
         for (path, package, expected) in cases {
-            assert_eq!(LibraryName::of(path, package).in_package(), expected, "{path}");
+            assert_eq!(LibraryName::of(&FilePath::parse(path), package).in_package(), expected, "{path}");
         }
     }
 
     #[test]
     fn members_for_other_processors_have_their_names() {
         assert_eq!(
-            member_for("lib_gfx942.whl!x_gfx942.co", "gfx1101").as_deref(),
+            member_for(&FilePath::parse("lib_gfx942.whl!x_gfx942.co"), "gfx1101").as_deref(),
             Some("lib_gfx1101.whl!x_gfx1101.co")
         );
-        assert_eq!(member_for("torch.whl!lib/x.so", "gfx1101"), None);
-        assert_eq!(member_for("gfx94X/x_gfx942.co", "gfx1101"), None);
+        assert_eq!(member_for(&FilePath::parse("torch.whl!lib/x.so"), "gfx1101"), None);
+        assert_eq!(member_for(&FilePath::parse("gfx94X/x_gfx942.co"), "gfx1101"), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Random device links: what counts as code of the file, and what the driver selects.
 
 use super::*;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::scan::inventory::{SectionRef, Wrapper, WrapperKind, WrapperTarget};
 use fatbin_core::target::nvptx::{Arch, NUMBERS};
 
@@ -22,7 +23,7 @@ const POOL: [(&str, ImageKind); 12] = [
 
 /// Returns a program with one link of these containers; the first has the linked code.
 fn program(containers: Vec<Vec<(&str, ImageKind)>>) -> File {
-    let mut file = File::empty("program".to_owned());
+    let mut file = File::empty(FilePath::parse("program"));
     for (number, images) in containers.into_iter().enumerate() {
         let offset = number as u64 * 8;
         let name = if number == 0 { ".nv_fatbin" } else { "__nv_relfatbin" };

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::library_name::{LibraryName, member_for};
 use super::{AnsweredFile, AnsweredSet, NamedDevice, Selection, program_sets};
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::scan::inventory::File;
 use fatbin_core::target::amdgpu::processor;
 use fatbin_core::target::gfx_override::{GfxOverride, OverrideAdvice, advice};
@@ -319,7 +320,7 @@ impl Library<'_> {
 
     /// Returns the path of the member that would have code for a device: the path of a member, with the processor of the
     /// device. `None` if the paths name no processors.
-    pub fn member_for(&self, device: &NamedDevice) -> Option<String> {
+    pub fn member_for(&self, device: &NamedDevice) -> Option<FilePath> {
         let name = device.devices.first().map(Device::to_string)?;
         self.members.iter().find_map(|member| member_for(&member.file.path, processor(&name)))
     }

@@ -1,6 +1,7 @@
 //! Containers as in real files, and the image selected from each.
 
 use super::*;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::{ContainerType, UnknownValue};
 use fatbin_core::scan::inventory::{FileFormat, SectionRef};
 
@@ -43,7 +44,7 @@ fn container(container_type: ContainerType, images: Vec<Image>) -> Container {
 }
 
 fn file(containers: Vec<Container>) -> File {
-    File { format: Some(FileFormat::Elf), containers, ..File::empty("app".to_owned()) }
+    File { format: Some(FileFormat::Elf), containers, ..File::empty(FilePath::parse("app")) }
 }
 
 /// The word selected on a device and the load method, or `nothing`.

@@ -69,7 +69,7 @@ impl TotalSizes {
 pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Result<FileSizes> {
     let file = scanned.file();
     let mut sizes = FileSizes {
-        path: file.path.clone(),
+        path: file.path.to_string(),
         size: file.size,
         packed_size: scanned.packed_size(),
         tree: Tree::default(),

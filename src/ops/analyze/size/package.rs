@@ -55,10 +55,9 @@ impl PackedFile {
     /// Returns the place of a member of a package; `None` for other files.
     pub fn new(scanned: &ScannedFile) -> Option<PackedFile> {
         let (file, member, package) = (scanned.file(), scanned.member()?, scanned.outermost()?);
-        let outer = file.path.strip_suffix(member).and_then(|outer| outer.strip_suffix('!'));
         Some(PackedFile {
             package: Arc::clone(package),
-            is_direct: outer == Some(&*package.to_string_lossy()),
+            is_direct: file.path.members().count() == 1,
             is_library: is_library(member),
             packed: scanned.packed_size(),
             size: file.size,

@@ -175,6 +175,7 @@ fn shared(images: &[Image], mut claimed: Vec<u64>) -> Vec<u64> {
 mod tests {
     use super::*;
     use fatbin_core::base::codec::Codec;
+    use fatbin_core::base::file_path::FilePath;
     use fatbin_core::format::{ContainerType, GroupPart};
     use fatbin_core::scan::inventory::StoredBytes;
     use fatbin_core::target::OffloadKind;
@@ -218,7 +219,7 @@ mod tests {
     }
 
     fn file(size: u64, containers: Vec<Container>) -> File {
-        File { size, containers, ..File::empty("file".to_owned()) }
+        File { size, containers, ..File::empty(FilePath::parse("file")) }
     }
 
     #[test]

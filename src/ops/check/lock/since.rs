@@ -88,18 +88,23 @@ impl EarlierLocks {
 
     /// Forgets the file at this path, or around the member with this path: its entries depend on other files.
     pub fn forget(&self, path: &str) {
-        for outer in outer_paths(path) {
-            self.files().remove(outer);
+        let mut files = self.files();
+        if let Some(file) = outer_paths(path).find(|path| files.contains_key(*path)) {
+            files.remove(file);
         }
     }
 
     /// Calls `take` with the path and the entries of each file that is unchanged. Returns whether any has an image.
     pub fn each_unchanged(self, take: &mut dyn FnMut(&str, &str) -> Result<()>) -> Result<bool> {
-        let EarlierLocks { locks, files, .. } = self;
+        let EarlierLocks { locks, files, known, .. } = self;
         let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut has_images = false;
         for (index, (mut lock, name)) in locks.into_iter().enumerate() {
-            let is_unchanged = |path: &str| files.get(path).is_some_and(|(_, lock)| *lock == Some(index));
+            let is_file = |path: &&str| files.contains_key(*path) || known.contains_key(*path);
+            let is_unchanged = |path: &str| {
+                let file = outer_paths(path).find(is_file).and_then(|file| files.get(file));
+                file.is_some_and(|(_, lock)| *lock == Some(index))
+            };
             has_images |= each_entry(&mut lock, &name, &is_unchanged, take)?;
         }
         Ok(has_images)
@@ -137,8 +142,8 @@ fn each_entry(
         if let Some(rest) = line.strip_prefix("file ") {
             let path = FieldReader::read("file", rest, EntryForm::Named).map_err(io::Error::other)?.name;
             let path = path.unwrap_or_default().into_owned();
-            let is_unchanged = outer_paths(&path).any(is_unchanged);
-            end(std::mem::replace(&mut entries, is_unchanged.then(|| (path, "\n".to_owned()))));
+            let is_kept = is_unchanged(&path);
+            end(std::mem::replace(&mut entries, is_kept.then(|| (path, "\n".to_owned()))));
         }
         if let Some((_, text)) = &mut entries
             && !line.is_empty()
@@ -154,9 +159,9 @@ fn each_entry(
     failed.map(|()| has_images)
 }
 
-/// Returns a path, and what may be the path of a package in it.
+/// Returns a printed path, and what may be the paths of packages around it, from the longest: a name may have a `!`.
 fn outer_paths(path: &str) -> impl Iterator<Item = &str> {
-    let ends = path.match_indices('!').map(|(end, _)| end).chain([path.len()]);
+    let ends = std::iter::once(path.len()).chain(path.rmatch_indices('!').map(|(end, _)| end));
     ends.filter_map(|end| path.get(..end))
 }
 

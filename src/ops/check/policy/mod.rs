@@ -10,7 +10,6 @@ mod size;
 mod syntax;
 mod wrong_type;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use regex::bytes::Regex;
@@ -20,6 +19,7 @@ use super::rule::Rule;
 use super::target::PolicyTarget;
 use crate::analyze::requires::Driver;
 use crate::analyze::survey::SurveyOptions;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::readers::Reader;
 use fatbin_core::image::DebugLevel;
 
@@ -200,12 +200,15 @@ impl KernelLimit {
 }
 
 impl Pattern {
-    /// Returns whether the pattern matches a path. A pattern without `/` matches the last component, as in
-    /// `.gitignore`.
-    pub fn matches(&self, path: &str) -> bool {
-        let path = if cfg!(windows) { Cow::Owned(path.replace('\\', "/")) } else { Cow::Borrowed(path) };
-        let last = path.rsplit(['/', '!']).next().unwrap_or(&path);
-        self.matcher.is_match(if self.text.contains('/') { path.as_bytes() } else { last.as_bytes() })
+    /// Returns whether the pattern matches a path, or the path of a member in its archive. A pattern without `/` matches
+    /// the last component, as in `.gitignore`.
+    pub fn matches(&self, path: &FilePath) -> bool {
+        if self.text.contains('/') {
+            let in_archive = path.member().is_some_and(|member| self.matcher.is_match(member.as_bytes()));
+            in_archive || self.matcher.is_match(path.with_slashes().as_bytes())
+        } else {
+            self.matcher.is_match(path.name().as_bytes())
+        }
     }
 }
 
@@ -237,13 +240,13 @@ impl Policy {
 
     /// Returns whether a file is not evaluated.
     #[doc(hidden)]
-    pub fn skips(&self, path: &str) -> bool {
+    pub fn skips(&self, path: &FilePath) -> bool {
         self.skip.iter().any(|pattern| pattern.matches(path))
     }
 
     /// Returns the requirements for a file.
     #[doc(hidden)]
-    pub fn requirements_for(&self, path: &str) -> Requirements {
+    pub fn requirements_for(&self, path: &FilePath) -> Requirements {
         let own = self.exceptions.iter().filter(|exception| exception.pattern.matches(path));
         own.fold(self.requirements.clone(), |requirements, exception| {
             exception.requirements.clone().overriding(requirements)
@@ -252,7 +255,7 @@ impl Policy {
 
     /// Returns what must be known about the images of a file to evaluate it.
     #[doc(hidden)]
-    pub fn survey_options(&self, path: &str) -> SurveyOptions {
+    pub fn survey_options(&self, path: &FilePath) -> SurveyOptions {
         if self.skips(path) {
             return SurveyOptions::default();
         }
@@ -287,7 +290,7 @@ impl Policy {
     }
 
     /// Returns whether a file must be the result of a proven change.
-    pub(crate) fn requires_proof(&self, path: &str) -> bool {
+    pub(crate) fn requires_proof(&self, path: &FilePath) -> bool {
         !self.skips(path) && self.requirements_for(path).proven == Some(true)
     }
 

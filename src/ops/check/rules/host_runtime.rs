@@ -8,6 +8,7 @@ use crate::analyze::host_runtime::{RequiredPackages, StatedRelease, release_of_w
 use crate::analyze::select::FileFloors;
 use crate::check::facts::FileFacts;
 use crate::check::rule::Rule;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::SelectionScope;
 use fatbin_core::format::readers::Product;
 use fatbin_core::scan::inventory::{NestedImage, Registration};
@@ -102,7 +103,7 @@ fn is_registered(nested: &NestedImage<'_>) -> bool {
 }
 
 /// The releases that the name of the wheel and its requirements state.
-fn of_package(path: &str, required: Option<&RequiredPackages>, product: Product) -> Vec<Statement> {
+fn of_package(path: &FilePath, required: Option<&RequiredPackages>, product: Product) -> Vec<Statement> {
     let name = match product {
         Product::Cuda => "CUDA",
         _ => "ROCm",

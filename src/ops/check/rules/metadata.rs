@@ -106,8 +106,7 @@ impl<'a> Package<'a> {
 
     /// Returns the name of a file in the package.
     fn name_of(&self, facts: &FileFacts<'a>) -> &'a str {
-        let path = facts.path();
-        path.rsplit(['/', '!', '\\']).next().unwrap_or(path)
+        facts.path().name()
     }
 
     /// Reports images for devices that the metadata excludes the package from.

@@ -33,6 +33,7 @@ use crate::analyze::host_runtime::RequiredPackages;
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
 use crate::analyze::promise::Promise;
 use crate::analyze::survey::Survey;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::image::DebugLevel;
 use findings::RuleFindings;
 use sums::Sums;
@@ -143,9 +144,8 @@ fn kernel_coverage(facts: &FileFacts<'_>, requirements: &Requirements, findings:
 }
 
 /// Returns the name of the innermost wheel around a file, without its ending.
-fn wheel_name(path: &str) -> Option<&str> {
-    let wheel = path.rsplit('!').skip(1).find_map(|file| file.strip_suffix(".whl"))?;
-    wheel.rsplit(['/', '\\']).next()
+fn wheel_name(path: &FilePath) -> Option<&str> {
+    path.archives().find_map(|name| name.strip_suffix(".whl"))
 }
 
 /// Evaluates a policy on files. `inputs` are the names of the inputs that [`CheckedFile::input`] refers to.
@@ -285,10 +285,10 @@ impl Evaluator<'_> {
         let policy = self.policy;
         let judges_packages = policy.package.is_some() || policy.package_coverage.is_required();
         let judges_members = policy.needs_whole_files() || policy.consistent_features || policy.promised_kernels;
-        let is_input = inputs.get(file.input) == Some(path);
+        let is_input = inputs.get(file.input).is_some_and(|input| *path == **input);
         let position = self.files;
         if is_input || judges_members || (judges_packages && file.package.is_none()) {
-            self.positions.insert(path.clone(), position);
+            self.positions.insert(path.to_string(), position);
         }
         self.files += 1;
         position

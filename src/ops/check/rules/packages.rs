@@ -50,7 +50,7 @@ impl PackageFacts {
         };
         let package = self.0.entry(path.to_owned()).or_default();
         if package.files == 0 {
-            package.first = facts.path().to_owned();
+            package.first = facts.path().to_string();
         }
         package.files += 1;
         package.has_code |= facts.survey.file.has_device_code();
@@ -59,7 +59,7 @@ impl PackageFacts {
         package.ptx.extend(new);
         package.archs.extend(facts.archs());
         if facts.survey.file.is_incomplete() {
-            package.incomplete.get_or_insert_with(|| facts.path().to_owned());
+            package.incomplete.get_or_insert_with(|| facts.path().to_string());
         }
         if !policy.package_coverage.kernels.is_empty() {
             package.surveys.add(facts.survey.clone());

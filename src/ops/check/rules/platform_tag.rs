@@ -4,6 +4,7 @@ use super::findings::{RuleFindings, undecided, violated};
 use super::wheel_name;
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::target::metal::System;
 
 /// Checks that Metal libraries load on every system that the tag of the wheel allows.
@@ -37,7 +38,7 @@ fn oldest_of(tag: &str, system: System) -> Option<Option<(u32, u32)>> {
 }
 
 /// Returns the platforms in the name of the innermost wheel around a file.
-fn wheel_of(path: &str) -> Option<&str> {
+fn wheel_of(path: &FilePath) -> Option<&str> {
     wheel_name(path)?.rsplit_once('-').map(|(_, tags)| tags)
 }
 
@@ -59,7 +60,7 @@ mod tests {
             ("a.zip!k.metallib", None),
         ];
         for (path, expected) in cases {
-            assert_eq!(wheel_of(path), expected, "{path}");
+            assert_eq!(wheel_of(&FilePath::parse(path)), expected, "{path}");
         }
     }
 

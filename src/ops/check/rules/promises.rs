@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::{AllFiles, CheckedFile, Evaluator};
-use crate::analyze::promise::{Promise, split};
+use crate::analyze::promise::Promise;
 use crate::check::facts::FileFacts;
 use crate::check::rule::Rule;
+use fatbin_core::base::file_path::FilePath;
 
 /// Indexes, and the directories around them.
 #[derive(Default)]
 pub struct Promises {
     /// Path of each index, and what it promises.
-    indexes: Vec<(String, Result<Promise, String>)>,
+    indexes: Vec<(FilePath, Result<Promise, String>)>,
     directories: Directories,
 }
 
@@ -41,7 +42,7 @@ pub fn kept(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
     let promises = &all.sums.promises;
     for (path, promise) in &promises.indexes {
         evaluator.apply(Rule::PromisedKernels, path, |findings| match promise {
-            Ok(promise) => compare(&promises.directories, split(path).0, promise, findings),
+            Ok(promise) => compare(&promises.directories, path.split_name().0, promise, findings),
             Err(error) => findings.add(undecided(error.clone())),
         });
     }
@@ -61,13 +62,13 @@ impl Promises {
     /// Adds a file.
     pub fn add(&mut self, file: &CheckedFile, facts: &FileFacts<'_>) {
         if let Some(promise) = &file.promise {
-            self.indexes.push((facts.path().to_owned(), promise.clone()));
+            self.indexes.push((facts.path().clone(), promise.clone()));
         }
         let survey = &facts.survey.file;
         if !survey.has_device_code() && !survey.is_incomplete() && file.promise.is_none() {
             return;
         }
-        let (parent, name) = split(facts.path());
+        let (parent, name) = facts.path().split_name();
         let directory = self.directories.entry(parent.to_owned()).or_default();
         let archs = facts.images.iter().filter_map(|image| image.image.arch.clone()).collect();
         directory.files.insert(name.to_owned(), StoredFile { sha256: file.sha256, archs });
@@ -88,7 +89,7 @@ impl Promises {
         let mut listed = BTreeSet::new();
         for (path, promise) in &self.indexes {
             let Some(names) = promise.as_ref().ok().and_then(Promise::files) else { continue };
-            let (parent, _) = split(path);
+            let (parent, _) = path.split_name();
             lists.insert(parent);
             listed.extend(names.iter().map(|name| format!("{parent}{name}")));
         }
@@ -113,9 +114,8 @@ fn compare(directories: &Directories, parent: &str, promise: &Promise, findings:
         }
         Promise::Hashes(hashes) => {
             for hash in hashes {
-                let path = format!("{parent}{}", hash.name);
-                let (parent, name) = split(&path);
-                let file = directories.get(parent).and_then(|directory| directory.files.get(name));
+                let (below, name) = hash.name.split_at(hash.name.rfind('/').map_or(0, |at| at + 1));
+                let file = directories.get(&format!("{parent}{below}")).and_then(|it| it.files.get(name));
                 match file.map(|file| file.sha256) {
                     None => findings.add(missing(&hash.name)),
                     Some(None) => findings.add(undecided(format!("{} cannot be read", hash.name))),

@@ -12,6 +12,7 @@ use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::{Pattern, Policy};
 use crate::check::target::PolicyTarget;
 use fatbin_core::base::bytes::total;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::target::processors::Processor;
 use fatbin_core::target::{Platform, TargetId};
 
@@ -53,10 +54,10 @@ pub struct PatternMatches {
 }
 
 impl PatternMatches {
-    fn add<'a>(&mut self, path: &str, patterns: impl IntoIterator<Item = &'a Pattern>) {
+    fn add<'a>(&mut self, path: &FilePath, patterns: impl IntoIterator<Item = &'a Pattern>) {
         let mut patterns = patterns.into_iter().enumerate().peekable();
         if self.first.len() < EXAMPLES && patterns.peek().is_some() {
-            self.first.push(path.to_owned());
+            self.first.push(path.to_string());
         }
         self.count += 1;
         for (index, pattern) in patterns {
@@ -129,7 +130,7 @@ impl Sums {
             let own = Arc::new(settings_of(facts));
             let own = self.known_settings.get(&own).cloned().unwrap_or(own);
             self.known_settings.insert(Arc::clone(&own));
-            self.settings.push((path.clone(), own));
+            self.settings.push((path.to_string(), own));
         }
         if policy.package_coverage.is_required() {
             let input = inputs.get(file.input).map(String::as_str).unwrap_or_default();

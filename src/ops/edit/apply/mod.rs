@@ -23,6 +23,7 @@ use super::signature::{Signatures, Treatment};
 use super::{Edit, EditError, EditedFile, Proof, Result};
 use fatbin_core::base::bytes::{Limits, MAX_NESTING};
 use fatbin_core::base::error::Error;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::base::io::{Access, Input, Output, Sink};
 use fatbin_core::base::signature::Signature;
 use fatbin_core::scan::Scan;
@@ -138,7 +139,7 @@ impl<'a> Job<'a> {
 
     /// Edits an input. `write` writes the result, which is then proven. Returns whether the input has device images.
     fn run(&self, input: &Input, write: &mut dyn FnMut(&Edits<'_>) -> Result<Input>) -> Result<bool> {
-        let path = input.path().to_string_lossy().into_owned();
+        let path = FilePath::new(input.path());
         let has_images = self.edit(input, &path, MAX_NESTING, &mut |edits| {
             if self.options.in_place && !edits.patches.is_empty() {
                 self.signatures.borrow_mut().check_replaced(input.path())?;

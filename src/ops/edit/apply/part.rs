@@ -5,6 +5,7 @@ use std::path::Path;
 
 use fatbin_core::base::bytes::{Extent, View};
 use fatbin_core::base::error::{Malformed, Result};
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::base::io::Input;
 use fatbin_core::base::range::range_at;
 use fatbin_core::scan::inventory::DiskLocation;
@@ -13,19 +14,19 @@ use fatbin_core::scan::{InputRange, Source};
 /// A range of an input that is a file.
 #[derive(Debug, Clone)]
 pub struct Part<'a> {
-    path: String,
+    path: FilePath,
     input: &'a Input,
     range: Range<u64>,
 }
 
 impl<'a> Part<'a> {
     /// Returns all of an input, with a name for messages.
-    pub fn whole(path: String, input: &'a Input) -> Self {
+    pub fn whole(path: FilePath, input: &'a Input) -> Self {
         Part { path, input, range: 0..input.size() }
     }
 
     /// Returns the `size` bytes at `offset` as a file.
-    pub fn cut(&self, path: String, offset: u64, size: u64) -> Result<Self, Malformed> {
+    pub fn cut(&self, path: FilePath, offset: u64, size: u64) -> Result<Self, Malformed> {
         self.bytes().record("archive member", Extent { offset, size })?;
         Ok(Part { path, input: self.input, range: self.in_input().outer_range(&range_at(offset, size)) })
     }
@@ -57,7 +58,7 @@ impl<'a> Part<'a> {
 }
 
 impl Source for Part<'_> {
-    fn name(&self) -> String {
+    fn path(&self) -> FilePath {
         self.path.clone()
     }
 

@@ -19,9 +19,9 @@ pub fn split_host(part: &Part<'_>, file: &File, options: ApplyOptions) -> Option
     let archives = found.kpack.iter().flat_map(|it| &it.archives).map(|archive| archive.path.clone());
     let mut archives: Vec<String> = archives.collect();
     if archives.is_empty() {
-        let directory = Path::new(&file.path).parent().unwrap_or(Path::new(""));
+        let directory = file.path.printed().parent().unwrap_or(Path::new(""));
         let expected = |path: &String| directory.join(path).to_string_lossy().into_owned();
         archives.extend(file.kpack.iter().flat_map(|it| &it.search_paths).map(expected));
     }
-    Some(SplitHost { path: file.path.clone(), archives })
+    Some(SplitHost { path: file.path.to_string(), archives })
 }

@@ -4,7 +4,6 @@
 //! proven, and compressed again one after another, because their bytes are not in the input.
 
 use std::io;
-use std::path::Path;
 
 use super::Job;
 use super::part::Part;
@@ -18,6 +17,7 @@ use crate::edit::{EditError, EditedFile, Result, edit_file};
 use fatbin_core::base::archive::{ArchiveFormat, Member, MemberContent, RowComparison, Unpack};
 use fatbin_core::base::bytes::{MAX_NESTING, View};
 use fatbin_core::base::error::{Error, Malformed};
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::base::io::{Access, Input, SharedSpool};
 use fatbin_core::base::signature::Signature;
 use fatbin_core::format::kernel_store;
@@ -52,16 +52,18 @@ impl Job<'_> {
     pub fn edit(
         &self,
         input: &Input,
-        path: &str,
+        path: &FilePath,
         levels: usize,
         write: &mut dyn FnMut(Edits<'_>) -> Result<()>,
     ) -> Result<bool> {
-        let whole = Part::whole(path.to_owned(), input);
+        let whole = Part::whole(path.clone(), input);
         match (ArchiveFormat::of(whole.bytes()), levels.checked_sub(1)) {
             (Some(format), Some(inner)) if format.is_zip() => self.zip(&whole, inner, write),
-            (Some(format), _) if !format.is_library() => Err(EditError::UnsupportedArchive { path: path.into() }),
+            (Some(format), _) if !format.is_library() => {
+                Err(EditError::UnsupportedArchive { path: path.printed().into() })
+            }
             (None, _) if has_unchangeable_members(whole.bytes()) => {
-                Err(EditError::UnsupportedArchive { path: path.into() })
+                Err(EditError::UnsupportedArchive { path: path.printed().into() })
             }
             _ => {
                 let mut leaves = Vec::new();
@@ -79,32 +81,33 @@ impl Job<'_> {
         let is_library = format.is_some_and(ArchiveFormat::is_library);
         // A Debian package is a library of compressed files.
         if format.is_some() && !is_library || format.is_none() && has_unchangeable_members(part.bytes()) {
-            return Err(EditError::UnsupportedArchive { path: part.name().into() });
+            return Err(EditError::UnsupportedArchive { path: part.path().printed().into() });
         }
         let (Some(format), Some(inner)) = (format, levels.checked_sub(1)) else { return self.leaf(part, leaves) };
         let members = format.members(part.bytes());
         if let Some(defect) = members.defect.or_else(|| format.check_whole(part.bytes()).err()) {
-            return Err(defect.in_file(Path::new(&part.name())).into());
+            return Err(defect.in_file(part.path().printed()).into());
         }
         let signature = Signature::of_ar(&members.members);
         let mut changes = Vec::new();
         for member in members.members {
-            let path = name(part, &member);
+            let path = path(part, &member);
             match member.content {
                 MemberContent::Here(view) => {
                     let member = part.cut(path, view.start(), view.size())?;
                     changes.extend(self.part(&member, inner, leaves)?.shifted(view.start()));
                 }
-                MemberContent::Elsewhere(_) => return Err(EditError::ThinArchive { path: part.name().into() }),
+                MemberContent::Elsewhere(_) => {
+                    return Err(EditError::ThinArchive { path: part.path().printed().into() });
+                }
                 MemberContent::Packed(_) | MemberContent::Unreadable(_) => {
-                    return Err(EditError::UnsupportedArchive { path: path.into() });
+                    return Err(EditError::UnsupportedArchive { path: path.printed().into() });
                 }
             }
         }
         let changes = Patches::new(changes).ok_or(EditError::Overlap)?;
-        let patches =
-            ar::with_members(part.bytes(), changes).map_err(|error| error.in_file(Path::new(&part.name())))?;
-        self.signatures.borrow_mut().check_archive(&part.name(), signature, patches)
+        let patches = ar::with_members(part.bytes(), changes).map_err(|error| error.in_file(part.path().printed()))?;
+        self.signatures.borrow_mut().check_archive(&part.path(), signature, patches)
     }
 
     /// Edits a file that is not an archive. It must be intact: what cannot be read cannot be proven to be unchanged.
@@ -114,14 +117,14 @@ impl Job<'_> {
         if let Some(error) = file.reported_errors().next() {
             return Err(error.into());
         }
-        if is_host_bitcode_with_images(part.bytes()).map_err(|malformed| malformed.in_file(Path::new(&file.path)))? {
-            return Err(Error::Bitcode { path: (&file.path).into() }.into());
+        if is_host_bitcode_with_images(part.bytes()).map_err(|malformed| malformed.in_file(file.path.printed()))? {
+            return Err(Error::Bitcode { path: file.path.printed().into() }.into());
         }
         self.split_hosts.borrow_mut().extend(split_host(part, file, self.options));
         if file.device_images().next().is_none() {
             return Ok(CheckedPatches::default());
         }
-        let path = Path::new(&file.path);
+        let path = file.path.printed();
         self.charge_judgement(part, file).map_err(|malformed| malformed.in_file(path))?;
         let edit = self.rule.edit(file).map_err(|error| error.in_file(path))?;
         let edited = edit_file(part.bytes(), file, &*edit, self.options.shrinks, &|| part.release(0..u64::MAX));
@@ -146,12 +149,12 @@ impl Job<'_> {
 
     /// Edits the members of a zip file.
     fn zip(&self, whole: &Part<'_>, inner: usize, write: &mut dyn FnMut(Edits<'_>) -> Result<()>) -> Result<bool> {
-        let archive = whole.name();
-        let in_archive = |error: EditError| error.in_file(Path::new(&archive));
+        let archive = whole.path();
+        let in_archive = |error: EditError| error.in_file(archive.printed());
         let zip = ZipFile::read(whole.bytes(), &archive).map_err(in_archive)?;
         let members = zip.members();
         if let Some(defect) = members.defect {
-            return Err(defect.in_file(Path::new(&archive)).into());
+            return Err(defect.in_file(archive.printed()).into());
         }
         let signature = Signature::of_zip(whole.bytes(), &members.members, zip.directory_start());
         let mut has_images = false;
@@ -159,7 +162,7 @@ impl Job<'_> {
         let mut spool = SharedSpool::new();
         let mut packing = Packing::in_directory(self.directory.clone());
         for (index, member) in members.members.into_iter().enumerate() {
-            let path = name(whole, &member);
+            let path = path(whole, &member);
             let unpacked = self.unpacked(whole, member, &path, &mut spool)?;
             has_images |= self.edit(&unpacked, &path, inner, &mut |edits| {
                 is_changed |= !edits.patches.is_empty();
@@ -168,9 +171,9 @@ impl Job<'_> {
             })?;
         }
         if let Some(directory) = zip.directory_without_record() {
-            self.without_record.borrow_mut().push((archive.clone(), directory));
+            self.without_record.borrow_mut().push((archive.to_string(), directory));
         }
-        let packed = packing.finish(Path::new(&archive))?;
+        let packed = packing.finish(archive.printed())?;
         let patches = zip.with_members(&packed).map_err(in_archive)?;
         let patches = self.signatures.borrow_mut().check_archive(&archive, signature, patches)?;
         write(Edits { patches, packed: packed.stored(), leaves: Vec::new() })?;
@@ -178,18 +181,26 @@ impl Job<'_> {
     }
 
     /// Writes a member of a zip file to a spool. A member that contradicts the record of its wheel is an error.
-    fn unpacked(&self, archive: &Part<'_>, member: Member<'_>, path: &str, spool: &mut SharedSpool) -> Result<Input> {
+    fn unpacked(
+        &self,
+        archive: &Part<'_>,
+        member: Member<'_>,
+        path: &FilePath,
+        spool: &mut SharedSpool,
+    ) -> Result<Input> {
         let input = archive.input();
         let mut comparison = member.comparison;
         let unpack: Unpack<'_> = match member.content {
             MemberContent::Packed(unpack) => unpack,
             MemberContent::Here(view) => Box::new(move |to| to.write_all(view.data())),
-            MemberContent::Elsewhere(_) => return Err(EditError::UnsupportedArchive { path: path.into() }),
-            MemberContent::Unreadable(why) => return Err(Error::UnreadableMember { path: path.into(), why }.into()),
+            MemberContent::Elsewhere(_) => return Err(EditError::UnsupportedArchive { path: path.printed().into() }),
+            MemberContent::Unreadable(why) => {
+                return Err(Error::UnreadableMember { path: path.printed().into(), why }.into());
+            }
         };
         let unpacked = unpacked(path, unpack, comparison.as_mut(), (input, input.budget()), spool)?;
         match comparison.and_then(RowComparison::finish) {
-            Some(contradiction) => Err(contradiction.in_file(Path::new(&archive.name())).into()),
+            Some(contradiction) => Err(contradiction.in_file(archive.path().printed()).into()),
             None => Ok(unpacked),
         }
     }
@@ -200,14 +211,14 @@ impl Job<'_> {
         (zip, index): (&ZipFile<'_>, usize),
         edits: &Edits<'_>,
         input: &Input,
-        path: &str,
+        path: &FilePath,
         packing: &mut Packing,
     ) -> Result<()> {
         if edits.patches.is_empty() {
             self.prove(edits, input, input, path)?;
             return Ok(());
         }
-        let named = Path::new(path);
+        let named = path.printed();
         let new = Input::from_temp_file(named, &self.directory, Access::read(), |file| {
             edits.patches.copy_to(input.view(), file)
         })?;
@@ -223,9 +234,9 @@ fn has_unchangeable_members(view: View<'_>) -> bool {
     kernel_store::is_store(view) || has_appended_archive(view)
 }
 
-fn name(archive: &Part<'_>, member: &Member<'_>) -> String {
+fn path(archive: &Part<'_>, member: &Member<'_>) -> FilePath {
     match &member.name {
-        Some(name) => format!("{}!{name}", archive.name()),
-        None => archive.name(),
+        Some(name) => archive.path().with_member(name),
+        None => archive.path(),
     }
 }

@@ -67,7 +67,7 @@ impl BuiltFile {
 
     fn empty(file: &File) -> BuiltFile {
         BuiltFile {
-            path: file.path.clone(),
+            path: file.path.to_string(),
             size: file.size,
             containers: Vec::new(),
             damage: file.errors.iter().cloned().chain(file.load_defects()).collect(),

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use crate::edit::signature::{Signatures, Treatment};
 use fatbin_core::base::archive::{ArchiveFormat, MemberContent};
 use fatbin_core::base::bytes::Limits;
+use fatbin_core::base::file_path::FilePath;
 use fatbin_core::base::io::{Access, FileSet, Input};
 use fatbin_core::format::kernel_store;
 use fatbin_core::scan::inventory::WrapperKind;
@@ -108,7 +109,7 @@ pub fn split(
             return Err(SplitError::ThinArchive { path });
         }
     }
-    let slice = InputSlice::whole(path.to_string_lossy().into_owned(), input.with_limits(options.limits));
+    let slice = InputSlice::whole(FilePath::new(&path), input.with_limits(options.limits));
     let scan = Scan::with_options(slice, Options::default(), Some(&CacheBudget::default()))?;
     let file = scan.file();
     if let Some(error) = file.reported_errors().next() {

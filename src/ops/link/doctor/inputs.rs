@@ -1,7 +1,5 @@
 //! The objects of a link, members of archives included, with the inventories of their device code.
 
-use std::path::Path;
-
 use object::ObjectKind;
 use object::read::{File, FileKind, Object};
 
@@ -45,13 +43,13 @@ impl Inputs {
         let mut objects = Vec::new();
         for_each_object(line, options, &mut |_, slice, is_lazy| {
             let path = slice.path.clone();
-            let entries = host_entries::read(slice.view(), Path::new(&path))?;
-            let object = HostObject::read(slice.view()).map_err(|malformed| malformed.in_file(Path::new(&path)))?;
+            let entries = host_entries::read(slice.view(), path.printed())?;
+            let object = HostObject::read(slice.view()).map_err(|malformed| malformed.in_file(path.printed()))?;
             let structure_only = Options::default().with_structure_only(true);
             let scan = Scan::with_options(slice, structure_only, None)?;
             let kernels = scan.images().filter_map(|image| ImageKernels::read(&image)).collect();
             let inventory = scan.into_file();
-            objects.push(LinkedFile { path, is_lazy, object, inventory, entries, kernels });
+            objects.push(LinkedFile { path: path.into(), is_lazy, object, inventory, entries, kernels });
             Ok(())
         })?;
         Ok(Inputs { objects })
@@ -88,7 +86,7 @@ fn visit_object(
 ) -> Result<()> {
     let is_object = match FileKind::parse(slice.view().data()) {
         Ok(FileKind::Elf32 | FileKind::Elf64) => {
-            let invalid = |cause| DoctorError::InvalidObject { path: slice.path.clone(), cause };
+            let invalid = |cause| DoctorError::InvalidObject { path: slice.path.to_string(), cause };
             File::parse(ObjectBytes(slice.view())).map_err(invalid)?.kind() == ObjectKind::Relocatable
         }
         Ok(FileKind::Coff | FileKind::CoffBig | FileKind::MachO32 | FileKind::MachO64) => true,
@@ -105,7 +103,7 @@ fn visit_object(
 impl LinkedFile {
     /// Creates an object without device code.
     pub fn of_object(path: &str, is_lazy: bool, object: HostObject) -> LinkedFile {
-        let inventory = inventory::File::empty(path.to_owned());
+        let inventory = inventory::File::empty(fatbin_core::base::file_path::FilePath::new(path));
         LinkedFile { path: path.to_owned(), is_lazy, object, inventory, entries: Vec::new(), kernels: Vec::new() }
     }
 }

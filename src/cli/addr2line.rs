@@ -7,14 +7,15 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
+use super::Status;
 use super::failure::{Context, Result, coded, ensure, parser};
 use super::filter::FilterArguments;
 use super::format::FormatArguments;
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::problems::{ProblemArguments, Problems};
+use super::session::Session;
 use super::terminal::TextOutput;
-use super::{Status, terminal};
 use crate::codes::Code;
 use crate::report;
 use fatbin_core::scan::filter::FilterRun;
@@ -67,8 +68,8 @@ fn parse_location(text: &str) -> Result<(String, Location)> {
     Ok((text.to_owned(), Location { function: function.map(str::to_owned), offset }))
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let problems = arguments.problems.problems(session);
     let (files, mut status) = scan(&arguments, &problems)?;
     if files.is_empty() && status == Status::Trouble {
         return Ok(status);
@@ -88,8 +89,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let images = scans.iter();
     let images = images.flat_map(|(own, scan)| scan.images().filter(move |image| own.contains(&image.index())));
     let locator = Locator::new(images).map_err(|error| about(error, arguments.file.display()))?;
-    let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
+    let screen = session.screen();
+    let mut out = session.output(&screen);
     let file = arguments.file.display().to_string();
     let mut run = Run {
         file,
@@ -120,7 +121,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 }
 
 fn scan(arguments: &Arguments, problems: &Problems) -> Result<(Vec<ScannedFile>, Status)> {
-    let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let scanner = arguments.limits.scanner(problems.session(), Options::default()).with_cache(CacheBudget::default());
     let mut files = Vec::new();
     let mut status = Status::Yes;
     InputArguments::single(arguments.file.clone()).scan(&scanner, problems, &mut |outcome| match outcome {

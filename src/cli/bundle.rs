@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::access;
 use super::compression::CompressionArguments;
 use super::failure::{Context, Result, bail, ensure};
 use super::headings::{INPUT, OUTPUT, SELECTION};
 use super::id_style::{id_style, warn_of_hidden_id};
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
-use super::problems::print_detail;
 use super::progress::Progress;
+use super::session::Session;
 use super::{Status, figures};
 use fatbin_core::base::io::Input;
 use fatbin_core::format::bundle::{FILE_TYPES, FileType};
@@ -67,14 +66,14 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let compression = arguments.compression.compression("bundle")?;
     let version = arguments.format_version.unwrap_or(ccob::Version::Three);
     let mut files = Vec::new();
     for (written, path) in &arguments.targets {
         let id = BundleEntryId::check(written).context("--target")?;
         let id = arguments.id_style.id(&id).with_context(|| format!("--target {written}"))?;
-        files.push(BundleInput { id, input: Input::open_any(path, access::get())? });
+        files.push(BundleInput { id, input: Input::open_any(path, session.access())? });
     }
     let ids: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
     fatbin_ops::embed::bundle::check_composition(&ids)?;
@@ -85,20 +84,20 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         output: arguments.output.path().to_owned(),
         replaces_inputs: false,
     };
-    let progress = Progress::new(files.iter().map(|file| file.input.size()).sum());
+    let progress = Progress::new(session.progress(), files.iter().map(|file| file.input.size()).sum());
     let bundled = fatbin_ops::embed::bundle::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;
     for id in &ids {
-        warn_of_hidden_id(id);
+        warn_of_hidden_id(id, session);
     }
     drop(progress);
     if arguments.verbose {
         let path = options.output.display();
         for file in &files {
-            print_detail(format_args!("{path}: {}: {} bytes", file.id, file.input.size()));
+            session.print_detail(format_args!("{path}: {}: {} bytes", file.id, file.input.size()));
         }
-        print_detail(format_args!("{path}: {} bytes", bundled.size));
+        session.print_detail(format_args!("{path}: {} bytes", bundled.size));
         if let Some(compressed) = &bundled.compressed {
-            print_detail(format_args!("{path}: {}", figures::line(compressed)));
+            session.print_detail(format_args!("{path}: {}", figures::line(compressed)));
         }
     }
     Ok(Status::Yes)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 
+use super::Status;
 use super::asked::AskedArgs;
 use super::failure::{Context, Result, coded};
 use super::format::{Format, FormatArguments, among};
@@ -12,12 +13,11 @@ use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::InputArguments;
 use super::limit::LimitArguments;
 use super::locking::read_lock;
-use super::negative::record_reason;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::Problems;
 use super::proofs::Proofs;
 use super::scan_arguments::ScanArguments;
-use super::{Status, terminal};
+use super::session::Session;
 use crate::codes;
 use crate::report::{self, CodeSizes, Components, Page, Screen};
 use fatbin_core::base::code::Code;
@@ -99,7 +99,7 @@ const FORMATS: &[Format] = &[
     Format::Cyclonedx,
 ];
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let other_inputs =
         arguments.policy.iter().chain(&arguments.baseline).chain(&arguments.proof).chain(&arguments.ptxas);
     let set = arguments.force.files(other_inputs.map(PathBuf::as_path));
@@ -111,7 +111,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let schema = output(arguments.schema)?;
     let page = output(arguments.html)?;
     let inputs = inputs.with_listed()?;
-    let problems = arguments.scan.problems.problems();
+    let problems = arguments.scan.problems.problems(session);
     if arguments.init {
         return init(&inputs, &arguments.scan.limits, schema, &problems);
     }
@@ -164,16 +164,16 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut verdict = check.finish();
     codes::complete(&mut verdict);
     if is_only_asked {
-        record_reason("the build lacks what was asked for");
+        session.record_reason("the build lacks what was asked for");
     }
     if let (Some((path, _)), Some(document)) = (page, document) {
-        document.write(path, Some(&verdict))?;
+        document.write(path, Some(&verdict), session.access())?;
     }
     let before = if format == Format::Markdown { arguments.baseline.as_deref() } else { None };
     let before = before.map(|path| baseline_sizes(path, arguments.scan.limits, &problems)).transpose()?;
-    let screen = if format == Format::Table { terminal::screen() } else { Screen::default() };
+    let screen = if format == Format::Table { session.screen() } else { Screen::default() };
     let mut read = Ok(());
-    terminal::print_parts(&screen, |write| match format {
+    session.print_parts(&screen, |write| match format {
         Format::Json => verdict.write_json(write),
         Format::Junit => report::verdict_junit(&verdict, write),
         Format::Sarif => report::verdict_sarif(&verdict, write),
@@ -254,11 +254,15 @@ fn baseline_sizes(path: &Path, limits: LimitArguments, problems: &Problems) -> R
     }
     let mut sizes = CodeSizes::default();
     let mut failed = None;
-    InputArguments::single(path.to_owned()).scan(&limits.scanner(Options::default()), problems, &mut |outcome| {
-        let (file, error) = outcome.into_file();
-        failed = failed.take().or(error);
-        sizes.add(&file);
-    })?;
+    InputArguments::single(path.to_owned()).scan(
+        &limits.scanner(problems.session(), Options::default()),
+        problems,
+        &mut |outcome| {
+            let (file, error) = outcome.into_file();
+            failed = failed.take().or(error);
+            sizes.add(&file);
+        },
+    )?;
     failed.map_or_else(|| Ok(sizes), |error| Err(error.into()))
 }
 
@@ -279,7 +283,7 @@ fn init(
 ) -> Result<Status> {
     let wanted =
         SurveyOptions { inspection: true, without_kernels: true, build_paths: true, ..SurveyOptions::default() };
-    let scanner = limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let scanner = limits.scanner(problems.session(), Options::default()).with_cache(CacheBudget::default());
     let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted, &mut |_| ());
     let mut files: Vec<Survey> = Vec::new();
     inputs.scan_and(&scanner, problems, &analyze, &mut |(file, error)| {
@@ -293,11 +297,11 @@ fn init(
         return Ok(Status::Trouble);
     }
     let Some(policy) = check::generate_policy(&files.iter().collect::<Vec<_>>()) else {
-        record_reason("no device code; no policy was generated");
+        problems.session().record_reason("no device code; no policy was generated");
         return Ok(Status::No);
     };
     let directive = schema.map(write_schema).transpose()?.unwrap_or_default();
-    terminal::print(&(directive + &policy))?;
+    problems.session().print(&(directive + &policy))?;
     Ok(Status::Yes)
 }
 
@@ -312,11 +316,11 @@ fn write_schema((place, path): (OutputPath, OutputArgument)) -> Result<String> {
 }
 
 /// Checks a file.
-pub fn check_file(path: &Path, policy: &Policy, limits: LimitArguments) -> Result<Verdict> {
+pub fn check_file(path: &Path, policy: &Policy, limits: LimitArguments, session: &Session) -> Result<Verdict> {
     let inputs = InputArguments::single(path.to_owned());
     let checker = Checker::new(policy, Options::default());
     let mut check = Check::new(policy, inputs.names()).counting();
-    let problems = Problems::new(false);
+    let problems = Problems::new(session, false);
     analyze(&inputs, &checker, &Proofs::default(), limits, &problems, &mut |file| drop(check.add(file)))?;
     Ok(check.finish())
 }
@@ -330,12 +334,13 @@ fn analyze(
     problems: &Problems,
     take: &mut dyn FnMut(CheckedFile),
 ) -> Result<()> {
-    let scanner = checker.scanner(limits.scanner(checker.scan_options()));
+    let scanner = checker.scanner(limits.scanner(problems.session(), checker.scan_options()));
+    let access = problems.session().access();
     let analyze = |input, outcome: Outcome| {
         let outermost = outcome.outermost().map(Path::to_owned);
         let (mut file, error) = checker.analyze(input, outcome);
         if checker.requires_proof(&file) {
-            file.proof = proofs.compare(outermost.as_deref());
+            file.proof = proofs.compare(outermost.as_deref(), access);
         }
         (file, error)
     };

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 
 use super::Status;
 use super::failure::Result;
+use super::session::Session;
 
 /// Print a shell completion script
 ///
@@ -23,7 +24,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, _session: &Session) -> Result<Status> {
     let mut program = super::Arguments::command();
     let name = program.get_name().to_owned();
     let mut text = Vec::new();

@@ -10,10 +10,10 @@ use super::format::FormatArguments;
 use super::headings::{JUDGEMENT, OUTPUT};
 use super::limit::{LimitArguments, parse_size};
 use super::locking::side;
-use super::negative::record_inputs;
 use super::problems::ProblemArguments;
 use super::repaired::Form;
-use super::{Status, negative, repaired, terminal};
+use super::session::Session;
+use super::{Status, repaired};
 use crate::codes::Code;
 use crate::report::{self, Detail, Differences};
 use fatbin_ops::check::lock::{self, Budget, GrowthLimit};
@@ -70,9 +70,9 @@ pub struct Arguments {
     limits: LimitArguments,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.problems.problems();
-    record_inputs([&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned()));
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let problems = arguments.problems.problems(session);
+    session.record_inputs([&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned()));
     if arguments.repaired {
         let form = Form { is_json: arguments.format.is_json(), is_verbose: arguments.problems.is_verbose() };
         return repaired::run(&arguments.old, &arguments.new, form, &arguments.limits, &problems);
@@ -81,7 +81,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let (new, new_status) = side(&arguments.new, &arguments.limits, &problems)?;
     // Two builds without device code are not equal builds, but a wrong argument.
     if old.images().chain(new.images()).next().is_none() {
-        return Err(coded(Code::NoImages, format!("{}: no device code to compare on either side", negative::inputs())));
+        return Err(coded(Code::NoImages, format!("{}: no device code to compare on either side", session.inputs())));
     }
     for &Budget { limit, .. } in &arguments.max_growth {
         if let GrowthLimit::Bytes(bytes @ 1..=100) = limit {
@@ -92,14 +92,14 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let verdicts = lock::check_budgets(&old, &new, &arguments.max_growth)?;
     let names = [&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned());
     let differences = Differences { names: &names, comparison: &comparison, budgets: &verdicts };
-    let screen = terminal::screen();
+    let screen = session.screen();
     let text = if arguments.format.is_json() {
         report::differences_json(&differences)
     } else {
         let detail = Detail { has_kernels: arguments.all || arguments.problems.is_verbose(), has_all: arguments.all };
         report::differences_table(&differences, detail, &screen)
     };
-    terminal::print_report(&text, &screen)?;
+    session.print_report(&text, &screen)?;
     let is_trouble = [old_status, new_status].contains(&Status::Trouble);
     let is_no = match verdicts.as_slice() {
         [] => !comparison.files.is_empty(),

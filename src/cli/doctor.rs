@@ -5,14 +5,13 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 
+use super::Status;
 use super::failure::Result;
 use super::format::FormatArguments;
 use super::headings::{INPUT, OUTPUT};
 use super::limit::LimitArguments;
-use super::negative::record_inputs;
 use super::outputs::{ForceArgument, OutputArgument};
-use super::problems::print_detail;
-use super::{Status, access, terminal};
+use super::session::Session;
 use crate::report;
 use fatbin_core::base::error::Error;
 use fatbin_core::base::io::{Output, OutputKind};
@@ -83,7 +82,7 @@ impl LinkerArgument {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let words = arguments.objects.iter().chain(&arguments.line).map(Path::new);
     let set = arguments.force.files(words);
     let script = arguments.script.map(|path| Ok::<_, Error>((set.output(path.path(), OutputKind::Text)?, path)));
@@ -92,24 +91,25 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         line: arguments.line,
         objects: arguments.objects,
         linker: arguments.linker.map(LinkerArgument::linker),
-        access: access::get(),
+        access: session.access(),
         limits: arguments.limits.limits(),
     };
-    record_inputs(inputs(&options.line).chain(&options.objects).map(|path| path.to_string_lossy().into_owned()));
+    session
+        .record_inputs(inputs(&options.line).chain(&options.objects).map(|path| path.to_string_lossy().into_owned()));
     let diagnosis = doctor::diagnose(&options)?;
     match (script, &diagnosis.script) {
         (Some((place, _)), Some(script)) => {
             Output::of_bytes(place, script.text.as_bytes())?;
         }
         (Some((_, path)), None) => {
-            print_detail(format_args!("doctor: {} is not written: nothing to move", path.path().display()));
+            session.print_detail(format_args!("doctor: {} is not written: nothing to move", path.path().display()));
         }
         (None, _) => {}
     }
     if arguments.format.is_json() {
-        terminal::print(&report::diagnosis_json(&diagnosis))?;
+        session.print(&report::diagnosis_json(&diagnosis))?;
     } else {
-        terminal::print(&report::diagnosis_text(&diagnosis, arguments.layout, &terminal::screen()))?;
+        session.print(&report::diagnosis_text(&diagnosis, arguments.layout, &session.screen()))?;
     }
     Ok(if diagnosis.problems.is_empty() { Status::Yes } else { Status::No })
 }

@@ -12,7 +12,7 @@ use super::headings::OUTPUT;
 use super::limit::LimitArguments;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::{ProblemArguments, Problems};
-use super::{access, terminal};
+use super::session::Session;
 use crate::codes::Code;
 use crate::report::{self, Change, ChangedFile, ProvenFile, proof_json};
 use fatbin_core::base::io::{Input, Output, OutputKind, disk_size};
@@ -70,6 +70,7 @@ pub struct EditArguments {
 
 /// A change.
 pub struct Editing<'a> {
+    session: &'a Session,
     arguments: &'a EditArguments,
     /// Log of the command.
     pub problems: Problems,
@@ -88,7 +89,7 @@ pub struct Editing<'a> {
 
 impl EditArguments {
     /// Starts a change.
-    pub fn start(&self, other_inputs: &[&Path]) -> Result<Editing<'_>> {
+    pub fn start<'a>(&'a self, session: &'a Session, other_inputs: &[&Path]) -> Result<Editing<'a>> {
         let is_mixed = self.format.is_json() && self.destination.is_standard_output();
         ensure!(!is_mixed, "--format json: standard output is the output; specify a file");
         let set = self.force.files(other_inputs.iter().copied().chain([self.input.as_path()]));
@@ -97,9 +98,10 @@ impl EditArguments {
             Some(path) if !self.is_planned() => Some(Output::create(set.output(path.path(), OutputKind::Text)?)?),
             _ => None,
         };
-        let problems = self.problems.problems();
+        let problems = self.problems.problems(session);
         let disk_size = disk_size(&self.input);
         Ok(Editing {
+            session,
             arguments: self,
             problems,
             output,
@@ -123,9 +125,9 @@ impl EditArguments {
     }
 
     /// Options of the change.
-    pub fn options(&self) -> ApplyOptions {
+    pub fn options(&self, session: &Session) -> ApplyOptions {
         let limits = self.limits.limits();
-        let access = access::get();
+        let access = session.access();
         ApplyOptions {
             limits,
             access,
@@ -145,7 +147,7 @@ impl Editing<'_> {
         rule: &dyn FileEdit,
         visit: &mut dyn FnMut(EditedInput<'_>),
     ) -> Result<Option<Applied>, EditError> {
-        let input = Input::open(&self.arguments.input, access::get())?;
+        let input = Input::open(&self.arguments.input, self.session.access())?;
         if self.proof.is_some() {
             self.before = Some((input.size(), hash_file(&input)?));
         }
@@ -156,22 +158,24 @@ impl Editing<'_> {
         let notes = &mut self.notes;
         let mut fixed = Vec::new();
         let mut has_archives = false;
-        let applied = apply(input, rule, self.arguments.options(), &mut self.output.output, &mut |edited| {
-            let path = &edited.scan.file().path;
-            // A file may have thousands of images, which take memory in each document.
-            if is_proven {
-                proven.push(ProvenFile::new(edited.scan.file(), edited.edited, edited.proof));
-            }
-            if is_json {
-                files.push(ChangedFile::new(edited.scan.file(), edited.edited));
-            }
-            for (index, why) in &edited.edited.fixed {
-                fixed.push(anyhow!("{path}: image {index} is not dropped: {why}"));
-            }
-            notes.extend(edited.edited.keeps_size.map(|reason| report::keeps_size(path, reason)));
-            has_archives |= edited.scan.file().containers.iter().any(|it| it.container_type == ContainerType::Kpack);
-            visit(edited);
-        })?;
+        let applied =
+            apply(input, rule, self.arguments.options(self.session), &mut self.output.output, &mut |edited| {
+                let path = &edited.scan.file().path;
+                // A file may have thousands of images, which take memory in each document.
+                if is_proven {
+                    proven.push(ProvenFile::new(edited.scan.file(), edited.edited, edited.proof));
+                }
+                if is_json {
+                    files.push(ChangedFile::new(edited.scan.file(), edited.edited));
+                }
+                for (index, why) in &edited.edited.fixed {
+                    fixed.push(anyhow!("{path}: image {index} is not dropped: {why}"));
+                }
+                notes.extend(edited.edited.keeps_size.map(|reason| report::keeps_size(path, reason)));
+                has_archives |=
+                    edited.scan.file().containers.iter().any(|it| it.container_type == ContainerType::Kpack);
+                visit(edited);
+            })?;
         for warning in fixed {
             self.problems.warn(warning);
         }
@@ -202,7 +206,7 @@ impl Editing<'_> {
     /// Gives the result its name, writes the proof, and prints `text` and the sizes.
     pub fn finish(mut self, command: &str, applied: &Applied, text: &str) -> Result<()> {
         let document = self.proof(command)?;
-        let arguments = self.arguments;
+        let (arguments, session) = (self.arguments, self.session);
         let is_planned = arguments.is_planned();
         let path = self.output.path.clone();
         let mut proof = if document.is_some() { self.proof } else { None };
@@ -216,17 +220,17 @@ impl Editing<'_> {
         if arguments.format.is_json() {
             let output = if is_planned { None } else { Some(path.as_path()) };
             let change = Change { command, input: &arguments.input, output, size, new_size, files: &self.files };
-            terminal::print(&report::edit_json(&change))?;
+            session.print(&report::edit_json(&change))?;
         } else if is_planned || !arguments.destination.is_standard_output() {
             let new_disk_size = if is_planned { None } else { disk_size(&path) };
             let disk_sizes = self.disk_size.zip(new_disk_size);
-            let sizes = report::edit_sizes(size, new_size, disk_sizes, &terminal::screen());
+            let sizes = report::edit_sizes(size, new_size, disk_sizes, &session.screen());
             let mut text = text.to_owned() + &self.notes.concat() + &sizes;
             if arguments.destination.is_unused() {
                 text += "nothing was written: --dry-run\n";
             }
             // A plan is the result of the command.
-            if is_planned { terminal::print(&text)? } else { terminal::print_summary(&text)? }
+            if is_planned { session.print(&text)? } else { session.print_summary(&text)? }
         }
         Ok(())
     }
@@ -234,7 +238,7 @@ impl Editing<'_> {
     /// `None` if no proof is written.
     fn proof(&mut self, command: &str) -> Result<Option<String>> {
         let Some((size, hash)) = self.before else { return Ok(None) };
-        let written = self.output.output.written(access::get())?;
+        let written = self.output.output.written(self.session.access())?;
         let after = (self.output.path.as_path(), written.size(), hash_file(&written)?);
         let before = (self.arguments.input.as_path(), size, hash);
         Ok(Some(proof_json(command, before, after, &self.proven)))

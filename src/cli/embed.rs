@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Status;
-use super::access;
 use super::failure::{Context, Result, coded, ensure};
 use super::headings::{INPUT, OUTPUT};
 use super::outputs::{ForceArgument, OutputArgument};
-use super::problems::print_detail;
+use super::session::Session;
 use super::value_enum::{SYMBOL_STYLES, large_images, one_of};
 use crate::codes::Code;
 use fatbin_core::base::io::{Access, Input};
@@ -96,15 +95,15 @@ pub struct Arguments {
 }
 
 /// Runs `fatbin embed`.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let is_verbose = arguments.verbose;
-    let options = options(arguments)?;
+    let options = options(arguments, session)?;
     let summary = fatbin_ops::embed::files::write::embed(&options)?;
     if is_verbose {
         let place = if summary.is_large { ", among the large sections" } else { "" };
         let output = options.output.display();
         let host = options.object.host.triple();
-        print_detail(format_args!(
+        session.print_detail(format_args!(
             "{output}: host {host}, {} files, {} bytes{place}",
             options.files.len(),
             summary.size
@@ -113,7 +112,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     Ok(Status::Yes)
 }
 
-fn options(arguments: Arguments) -> Result<EmbedOptions> {
+fn options(arguments: Arguments, session: &Session) -> Result<EmbedOptions> {
     let set = arguments.force.files(arguments.symbols_from.iter().map(PathBuf::as_path));
     let mut files = arguments.symbol;
     for list in &arguments.symbols_from {
@@ -150,7 +149,7 @@ fn options(arguments: Arguments) -> Result<EmbedOptions> {
     let output = owned(output);
     let header = header.map(owned);
     let rust = rust.map(owned);
-    Ok(EmbedOptions { files, access: access::get(), object, output, header, rust, set })
+    Ok(EmbedOptions { files, access: session.access(), object, output, header, rust, set })
 }
 
 /// Parses `NAME=FILE`; a name has no `=`, and a path may.

@@ -2,10 +2,11 @@
 
 use clap::Args;
 
+use super::Status;
 use super::failure::{Result, bail};
 use super::help::render;
 use super::known_names::KnownNames;
-use super::{Status, terminal};
+use super::session::Session;
 use crate::codes::{Page, Section, pages};
 use fatbin_core::base::spelling::Suggestions;
 
@@ -26,15 +27,15 @@ pub struct Arguments {
     sections: Vec<Section>,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let screen = terminal::screen();
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let screen = session.screen();
     let text = if arguments.sections.is_empty() {
         pages().map(list).collect::<Vec<String>>().join("\n")
     } else {
         let page = |it: &Section| render(&format!("# {}: {}\n\n{}\n", it.name, it.title, it.body), &screen);
         arguments.sections.iter().map(page).collect::<Vec<String>>().join("\n")
     };
-    terminal::print_report(&text, &screen)?;
+    session.print_report(&text, &screen)?;
     Ok(Status::Yes)
 }
 

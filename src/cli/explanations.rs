@@ -1,7 +1,7 @@
 //! The codes of the errors that a command has reported, for the hint at its end.
 
 use std::error::Error;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::error::ErrorKind;
 
@@ -12,17 +12,42 @@ use super::failure::Failure;
 const MAX_CODES: usize = 4;
 
 /// Codes in the order of the first error of each.
-static REPORTED: Mutex<Vec<Code>> = Mutex::new(Vec::new());
+#[derive(Debug, Default)]
+pub struct ReportedCodes(Mutex<Vec<Code>>);
 
-/// Records the code of a failure, if it has one.
-pub fn record(failure: &Failure) {
-    add(failure.code());
+impl ReportedCodes {
+    /// Records the code of a failure, if it has one.
+    pub fn record(&self, failure: &Failure) {
+        self.add(failure.code());
+    }
+
+    /// Records the code of an error in the arguments.
+    pub fn record_usage(&self, error: &clap::Error) {
+        self.add(code_of_usage(error));
+    }
+
+    fn add(&self, code: Option<Code>) {
+        let mut codes = self.codes();
+        if let Some(code) = code.filter(|code| !codes.contains(code)) {
+            codes.push(code);
+        }
+    }
+
+    /// The command that explains the errors so far; `None` if there were none with a code.
+    pub fn command(&self) -> Option<String> {
+        let codes = self.codes();
+        let names: Vec<&str> = codes.iter().take(MAX_CODES).map(|code| code.name()).collect();
+        if names.is_empty() { None } else { Some(format!("fatbin explain {}", names.join(" "))) }
+    }
+
+    fn codes(&self) -> MutexGuard<'_, Vec<Code>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// Records the code of an error in the arguments.
-pub fn record_usage(error: &clap::Error) {
+fn code_of_usage(error: &clap::Error) -> Option<Code> {
     let of_value = || error.source()?.downcast_ref::<Failure>()?.code();
-    let code = match error.kind() {
+    Some(match error.kind() {
         ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument | ErrorKind::TooManyValues => Code::UnknownArgument,
         ErrorKind::InvalidValue
         | ErrorKind::ValueValidation
@@ -32,21 +57,6 @@ pub fn record_usage(error: &clap::Error) {
         | ErrorKind::WrongNumberOfValues => of_value().unwrap_or(Code::InvalidValue),
         ErrorKind::MissingRequiredArgument | ErrorKind::MissingSubcommand => Code::MissingArgument,
         ErrorKind::ArgumentConflict => Code::ConflictingArguments,
-        _ => return,
-    };
-    add(Some(code));
-}
-
-fn add(code: Option<Code>) {
-    let mut codes = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(code) = code.filter(|code| !codes.contains(code)) {
-        codes.push(code);
-    }
-}
-
-/// Returns the command that explains the errors so far; `None` if there were none with a code.
-pub fn command() -> Option<String> {
-    let codes = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let names: Vec<&str> = codes.iter().take(MAX_CODES).map(|code| code.name()).collect();
-    if names.is_empty() { None } else { Some(format!("fatbin explain {}", names.join(" "))) }
+        _ => return None,
+    })
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::Status;
 use super::failure::{Result, parser};
 use super::filter::FilterArguments;
 use super::headings::OUTPUT;
@@ -12,7 +13,7 @@ use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::Problems;
 use super::progress::Progress;
 use super::scan_arguments::ScanArguments;
-use super::{Status, terminal};
+use super::session::Session;
 use crate::report::{ExtractedImage, Index};
 use fatbin_core::base::io::{FileSet, Output, OutputKind, OutputName};
 use fatbin_core::scan::extract::{Destination, ExtractObserver, ExtractOptions, ExtractedFile, NameTemplate};
@@ -75,8 +76,8 @@ fn name_help() -> String {
     )
 }
 
-pub fn run(mut arguments: Arguments) -> Result<Status> {
-    let problems = arguments.scan.problems.problems();
+pub fn run(mut arguments: Arguments, session: &Session) -> Result<Status> {
+    let problems = arguments.scan.problems.problems(session);
     let set = arguments.force.files([]);
     arguments.scan.inputs.add_to(&set);
     let directory = arguments.output.path().to_owned();
@@ -86,7 +87,8 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
     options.names = arguments.name;
     options.index = arguments.index.then_some(INDEX);
     options.stored = arguments.stored;
-    let mut recorder = Recorder { directory: &directory, paths: Vec::new(), index: Index::default(), progress: None };
+    let mut recorder =
+        Recorder { directory: &directory, paths: Vec::new(), index: Index::default(), session, progress: None };
     let result = fatbin_core::scan::extract::extract(&files, &options, &set, &mut recorder);
     let Recorder { mut paths, mut index, .. } = recorder;
     let mut indexed = Ok(());
@@ -97,7 +99,7 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
         indexed = write_index(&directory, &set, &index);
         paths.extend(indexed.is_ok().then(|| directory.join(INDEX)));
     }
-    terminal::print_paths(&paths)?;
+    session.print_paths(&paths)?;
     let result = result?;
     indexed?;
     for error in result.refused {
@@ -114,7 +116,7 @@ pub fn run(mut arguments: Arguments) -> Result<Status> {
 
 /// Scans all inputs, and reports inputs that cannot be read.
 fn scan_inputs(arguments: &ScanArguments, problems: &Problems) -> Result<(Vec<ScannedFile>, Status)> {
-    let scanner = arguments.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let scanner = arguments.limits.scanner(problems.session(), Options::default()).with_cache(CacheBudget::default());
     let mut files = Vec::new();
     let mut status = Status::No;
     arguments.inputs.scan(&scanner, problems, &mut |outcome| {
@@ -142,12 +144,13 @@ struct Recorder<'a> {
     directory: &'a Path,
     paths: Vec<PathBuf>,
     index: Index,
+    session: &'a Session,
     progress: Option<Progress>,
 }
 
 impl ExtractObserver for Recorder<'_> {
     fn start(&mut self, size: u64) {
-        self.progress = Some(Progress::new(size));
+        self.progress = Some(Progress::new(self.session.progress(), size));
     }
 
     fn image(&mut self, extracted: &ExtractedFile<'_>) {

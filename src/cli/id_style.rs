@@ -1,8 +1,8 @@
 //! `--id-style`, and the warning about IDs that no runtime finds.
 
+use super::session::Session;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::problems::print_warning;
 use fatbin_core::target::{BundleEntryId, IdStyle, OffloadKind, subarch};
 
 /// Returns the parser of `--id-style`.
@@ -12,9 +12,12 @@ pub fn id_style() -> impl TypedValueParser<Value = IdStyle> {
 }
 
 /// Prints a warning if HIP's runtime does not find a new entry with this ID because of its spelling.
-pub fn warn_of_hidden_id(id: &str) {
+pub fn warn_of_hidden_id(id: &str, session: &Session) {
     let is_hidden = |id: BundleEntryId<'_>| id.kind == OffloadKind::Hip && subarch::is_spelled_amdgpu(id.triple);
     if BundleEntryId::parse(id).is_some_and(is_hidden) {
-        print_warning(&format!("{id}: no HIP runtime finds this entry; use --id-style {}", IdStyle::Legacy.name()));
+        session.print_warning(&format!(
+            "{id}: no HIP runtime finds this entry; use --id-style {}",
+            IdStyle::Legacy.name()
+        ));
     }
 }

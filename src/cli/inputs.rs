@@ -9,7 +9,6 @@ use clap::Args;
 
 use super::failure::{Failure, Result};
 use super::headings::INPUT;
-use super::negative::{is_only_input, record_files, record_inputs, record_reason};
 use super::path_list::{PathList, is_stream};
 use super::problems::Problems;
 use super::progress::Progress;
@@ -91,7 +90,7 @@ impl InputArguments {
         work: &(dyn Fn(usize, Outcome) -> usize + Sync),
         take: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<()> {
-        record_inputs(
+        problems.session().record_inputs(
             self.names().into_iter().chain(self.files_from.iter().map(|list| list.to_string_lossy().into_owned())),
         );
         let scanner = scanner.clone().with_kpack_paths(self.kpack_path.clone(), self.kpack_path_prefix.clone());
@@ -104,7 +103,7 @@ impl InputArguments {
             take(key)
         };
         if self.files_from.as_deref().is_some_and(is_stream) {
-            let progress = Progress::of_stream();
+            let progress = Progress::of_stream(problems.session().progress());
             let paths = self.paths().map(|path| path.map_err(|error| Box::new(self.unreadable_list(error))));
             let advance = |input: &InputPath| progress.file_done(input.size());
             let _ = scanner.scan_stream(paths, &work, &advance, &mut take);
@@ -121,9 +120,9 @@ impl InputArguments {
             let found = inputs.iter().map(|input| input.index).chain(failed.iter().map(|(index, _)| *index)).collect();
             self.report_empty_directories(&found, problems);
             let mut failed = failed.into_iter().map(|(index, outcome)| work(index, outcome));
-            record_files(inputs.len());
+            problems.session().record_files(inputs.len());
             let total = inputs.iter().map(InputPath::size).sum();
-            let progress = Progress::of_files(total, inputs.len());
+            let progress = Progress::of_files(problems.session().progress(), total, inputs.len());
             let advance = |input: &InputPath| progress.file_done(input.size());
             if failed.try_for_each(&mut take).is_continue() {
                 let _ = scanner.scan_inputs(&inputs, &work, &advance, &mut take);
@@ -140,8 +139,8 @@ impl InputArguments {
             if found.contains(&index) || !path.is_dir() {
                 continue;
             }
-            if is_only_input() {
-                record_reason("no files");
+            if problems.session().is_only_input() {
+                problems.session().record_reason("no files");
             } else {
                 problems.warn(anyhow!("{}: no files", path.display()));
             }

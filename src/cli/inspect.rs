@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 
+use super::Status;
 use super::devices::DeviceArguments;
 use super::failure::Result;
 use super::filter::FilterArguments;
@@ -15,7 +16,7 @@ use super::inspected::{ImageText, ImageWriter};
 use super::outputs::{ForceArgument, OutputArgument};
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
-use super::{Status, terminal};
+use super::session::Session;
 use crate::report::{self, Page, Screen};
 use fatbin_core::base::bytes::{View, total};
 use fatbin_core::base::error::Error;
@@ -76,12 +77,12 @@ pub struct Arguments {
 const MATRIX_DEVICES: &str = "Print the matrix of these devices instead of the devices that the files have code for, such as H100, \
      MI300X or sm_90; all for every GPU with a name";
 
-pub fn run(mut arguments: Arguments) -> Result<Status> {
+pub fn run(mut arguments: Arguments, session: &Session) -> Result<Status> {
     let set = arguments.force.files([]);
     arguments.scan.inputs.add_to(&set);
     let page = arguments.html.as_ref().map(|path| set.output(path.path(), OutputKind::Text)).transpose()?;
-    let problems = arguments.scan.problems.problems();
-    let run = Run { arguments: &arguments, problems: &problems, screen: terminal::screen() };
+    let problems = arguments.scan.problems.problems(session);
+    let run = Run { arguments: &arguments, problems: &problems, screen: session.screen() };
     match page {
         Some(path) => run.page(path),
         None if arguments.matrix || !arguments.devices.is_empty() => run.print_matrix(),
@@ -117,7 +118,12 @@ impl Run<'_> {
     /// that matches nothing is an error at the end.
     fn each_file<R: Send>(&self, read: Read, work: &Work<'_, R>, visit: &mut Visit<'_, R>) -> Result<Status> {
         let filter = self.arguments.filter.filter();
-        let scanner = self.arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+        let scanner = self
+            .arguments
+            .scan
+            .limits
+            .scanner(self.problems.session(), Options::default())
+            .with_cache(CacheBudget::default());
         let (mut status, mut archives) = (Status::No, KpackArchives::default());
         let mut run = FilterRun::new(&filter);
         let mut visited = Ok(());
@@ -185,7 +191,7 @@ impl Run<'_> {
 
     /// Prints tables or the JSON document.
     fn print(&self) -> Result<Status> {
-        let mut out = terminal::output(&self.screen);
+        let mut out = self.problems.session().output(&self.screen);
         if !self.arguments.filter.filter().is_empty() {
             out.hold();
         }
@@ -247,7 +253,7 @@ impl Run<'_> {
                 SurveyPart::Image(nested, inside) => page.image(nested, inside),
                 SurveyPart::End(survey) => page.end(*survey),
             })?;
-        page.write(path, None)?;
+        page.write(path, None, self.problems.session().access())?;
         Ok(status)
     }
 
@@ -261,7 +267,7 @@ impl Run<'_> {
         })?;
         let package = package.finish();
         let mut result = Ok(());
-        terminal::print_parts(&self.screen, |write| result = self.matrix(&package, write))?;
+        self.problems.session().print_parts(&self.screen, |write| result = self.matrix(&package, write))?;
         result?;
         Ok(status)
     }

@@ -7,11 +7,12 @@ use std::process::Command;
 
 use clap::Args;
 
+use super::Status;
 use super::failure::{Context, Result, bail};
 use super::headings::SELECTION;
 use super::outputs::OutputArgument;
+use super::session::Session;
 use super::value_enum::{EXTRA_TOOLS, one_of};
-use super::{Status, terminal};
 use fatbin_core::base::error::Error;
 use fatbin_core::base::io::{FileSet, Output, OutputKind, OutputName};
 use fatbin_dropin::{ExtraTools, stand_in};
@@ -51,7 +52,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let directory = arguments.directory.path();
     let release = match &arguments.compiler {
         Some(compiler) => Some(release_of(compiler)?),
@@ -71,7 +72,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     for link in &links {
         create(&program, link).map_err(Error::io(link, "create"))?;
     }
-    terminal::print_paths(&links)?;
+    session.print_paths(&links)?;
     Ok(Status::Yes)
 }
 

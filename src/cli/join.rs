@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Status;
 use super::failure::{Result, coded};
 use super::headings::OUTPUT;
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
-use super::{Status, access};
+use super::session::Session;
 use crate::codes::Code;
 use fatbin_ops::edit::split::{SplitOptions, join};
 
@@ -32,14 +33,14 @@ pub struct Arguments {
     directory: PathBuf,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let directory = &arguments.directory;
     if directory.is_file() {
         let problem =
             format!("{}: is a file; specify the directory that fatbin split has written", directory.display());
         return Err(coded(Code::NotJoinable, problem));
     }
-    let options = SplitOptions { limits: arguments.limits.limits(), access: access::get() };
+    let options = SplitOptions { limits: arguments.limits.limits(), access: session.access() };
     join(directory, arguments.output.path(), options)?;
     Ok(Status::Yes)
 }

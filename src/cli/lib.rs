@@ -3,7 +3,6 @@
 #![deny(unsafe_code)]
 #![allow(clippy::new_without_default, reason = "methods are written when the program or a test calls them")]
 
-mod access;
 mod addr2line;
 mod asked;
 mod bundle;
@@ -53,7 +52,6 @@ mod problems;
 mod progress;
 mod proofs;
 mod prune;
-mod quiet;
 mod recover;
 mod repaired;
 mod replace;
@@ -65,6 +63,7 @@ mod scanned;
 mod schema;
 mod select;
 mod select_set;
+mod session;
 mod shell;
 mod size;
 mod split;
@@ -93,10 +92,12 @@ use fatbin_core::base::io::standard_output;
 use fatbin_core::base::io::{Access, signals};
 use fatbin_core::base::parallel::with_usual_stack;
 use problems::Problems;
+use progress::ShownLine;
+use session::{OutputChoices, Session};
 use status::Status;
 
 #[derive(Parser)]
-#[command(name = "fatbin", version, term_width = help::width(&terminal::screen()), subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "fatbin", version, term_width = help::width(terminal::width()), subcommand_required = true, arg_required_else_help = true)]
 #[command(override_usage = "fatbin [OPTIONS] <FILE>...\n       fatbin [OPTIONS] <COMMAND>")]
 #[command(disable_help_subcommand = true)]
 /// Embed, list, extract and check GPU device images in host files
@@ -116,13 +117,10 @@ struct Arguments {
 #[derive(Args)]
 struct CommonArguments {
     #[command(flatten)]
-    color: terminal::ColorArgument,
+    output: OutputChoices,
 
     #[command(flatten)]
     threads: threads::ThreadArgument,
-
-    #[command(flatten)]
-    quiet: quiet::QuietArgument,
 }
 
 /// Defines the commands. The definitions of all take most of the time of a short run, so a command is parsed without
@@ -147,9 +145,9 @@ macro_rules! commands {
                 }
             }
 
-            fn run(self) -> Result<Status> {
+            fn run(self, session: &Session) -> Result<Status> {
                 match self {
-                    $(Command::$command(arguments) => $module::run(arguments),)+
+                    $(Command::$command(arguments) => $module::run(arguments, session),)+
                 }
             }
         }
@@ -196,45 +194,48 @@ commands! {
 /// Runs the command line of the process. If the process was started under the name of an LLVM tool, acts as that tool.
 pub fn run(access: Access, arguments: Vec<OsString>) -> u8 {
     signals::install();
-    access::set(access);
-    with_usual_stack(|| run_here(arguments))
+    with_usual_stack(|| run_here(access, arguments))
 }
 
-fn run_here(arguments: Vec<OsString>) -> u8 {
-    if let Some(status) = fatbin_dropin::run(&arguments) {
+fn run_here(access: Access, arguments: Vec<OsString>) -> u8 {
+    if let Some(status) = fatbin_dropin::run(access, &arguments) {
         return status;
     }
-    let result = standard_output::check().map_err(Failure::from).and_then(|()| run_command(arguments));
+    let mut session = Session::new(access);
+    let checked = standard_output::check().map_err(Failure::from);
+    let result = checked.and_then(|()| run_command(arguments, &mut session));
     // Otherwise the rest of the buffer would be written when the process exits, and errors would be ignored.
     let result = result.and_then(|status| Ok(io::stdout().flush().map(|()| status)?));
-    let status = result.unwrap_or_else(|error| Problems::default().report(negative::with_inputs(error)));
-    recover::warn_of_unfinished();
-    problems::print_hint();
+    let status =
+        result.unwrap_or_else(|error| Problems::new(&session, false).report(negative::with_inputs(error, &session)));
+    recover::warn_of_unfinished(&session);
+    session.print_hint();
     status.code()
 }
 
-fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {
+fn run_command(mut arguments: Vec<OsString>, session: &mut Session) -> Result<Status> {
     // Build systems ask for the version at every start. Without this shortcut, defining all commands would take most of
     // the time.
     if let [_, flag] = arguments.as_slice()
         && (flag == "--version" || flag == "-V")
     {
-        terminal::print(concat!("fatbin ", env!("CARGO_PKG_VERSION"), "\n"))?;
+        session.print(concat!("fatbin ", env!("CARGO_PKG_VERSION"), "\n"))?;
         return Ok(Status::Yes);
     }
     overview::insert(&mut arguments, Command::is_name);
     match parse(arguments) {
-        Ok(Arguments { common: CommonArguments { color, threads, quiet }, command }) => {
-            color.apply();
-            quiet.apply();
+        Ok(Arguments { common: CommonArguments { output, threads }, command }) => {
+            session.choose(output);
             let answers = negative::Answers::of(&command);
             let status = threads.limit(|| {
                 // The programs of a link print by themselves.
                 let is_link = matches!(command, Command::Link(_));
-                let _line = if is_link { None } else { Some(progress::ProgressLine::start()) };
-                command.run()
+                let line = if is_link || session.is_quiet() { None } else { session.progress().show() };
+                let status = command.run(session);
+                line.into_iter().for_each(ShownLine::remove);
+                status
             })??;
-            answers.report(status);
+            answers.report(status, session);
             Ok(status)
         }
         Err(refused) => {
@@ -242,7 +243,7 @@ fn run_command(mut arguments: Vec<OsString>) -> Result<Status> {
             if matches!(text.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
                 return Ok(text.print().map(|()| Status::Yes)?);
             }
-            problems::exit_with_usage(&text, &program)
+            session.exit_with_usage(&text, &program)
         }
     }
 }

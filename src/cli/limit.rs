@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::access;
 use super::failure::{Context, Result, ensure};
 use super::headings::LIMITS;
+use super::session::Session;
 use fatbin_core::base::bytes::Limits;
 use fatbin_core::scan::{Options, Scanner};
 
@@ -27,8 +27,8 @@ impl LimitArguments {
     }
 
     /// Creates a scanner that applies the limits.
-    pub fn scanner(&self, options: Options) -> Scanner {
-        access::scanner(options).with_limits(self.limits())
+    pub fn scanner(&self, session: &Session, options: Options) -> Scanner {
+        session.scanner(options).with_limits(self.limits())
     }
 }
 

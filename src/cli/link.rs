@@ -8,16 +8,14 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Status;
-use super::access;
 use super::check::{check_file, read_policy, status_of};
 use super::failure::{Context, Result};
 use super::format::{Format, TABLE_OR_JSON, among};
 use super::headings::{INPUT, JUDGEMENT, LIMITS, OUTPUT, SELECTION};
 use super::id_style::{id_style, warn_of_hidden_id};
 use super::limit::LimitArguments;
-use super::problems::{print_detail, print_output, print_warning};
+use super::session::Session;
 use super::shell::quoted;
-use super::terminal;
 use crate::report;
 use fatbin_core::base::error::Error;
 use fatbin_core::base::io::{FileSet, OutputKind};
@@ -147,7 +145,7 @@ fn parse_image(text: &str) -> Result<(OffloadKind, PathBuf)> {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let is_verbose = arguments.verbose || arguments.dry_run;
     let format = arguments.report;
     let policy = arguments.policy.clone();
@@ -156,7 +154,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let is_written = !arguments.dry_run;
     let other_inputs: Vec<PathBuf> =
         arguments.policy.iter().chain(arguments.override_image.iter().map(|(_, path)| path)).cloned().collect();
-    let options = options(arguments)?;
+    let options = options(arguments, session)?;
     if is_written && options.output().is_file() {
         let set = FileSet::of_paths(other_inputs.iter().map(PathBuf::as_path));
         if options.product == Product::FatBinary {
@@ -167,18 +165,21 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let mut printed = Ok(());
     let report = fatbin_ops::link::link(&options, &mut |event| {
         if let LinkEvent::FatBinary { kind: OffloadKind::Hip, images, .. } = event {
-            images.iter().filter_map(|image| image.hip_id(&options).ok()).for_each(|id| warn_of_hidden_id(&id));
+            images
+                .iter()
+                .filter_map(|image| image.hip_id(&options).ok())
+                .for_each(|id| warn_of_hidden_id(&id, session));
         }
         match event {
-            LinkEvent::Printed(text) => print_output(text),
-            LinkEvent::HostPrinted(text) if options.reserves_output => print_output(text),
-            LinkEvent::HostPrinted(text) => printed = terminal::print(text),
-            LinkEvent::MissingKernel(kernel) => print_warning(&describe_missing(kernel)),
-            LinkEvent::Lost(input) => print_warning(&input.loss().unwrap_or_default()),
-            LinkEvent::Refused(refused) => print_warning(&format!("{}: {}", refused.path, refused.reason)),
+            LinkEvent::Printed(text) => session.print_output(text),
+            LinkEvent::HostPrinted(text) if options.reserves_output => session.print_output(text),
+            LinkEvent::HostPrinted(text) => printed = session.print(text),
+            LinkEvent::MissingKernel(kernel) => session.print_warning(&describe_missing(kernel)),
+            LinkEvent::Lost(input) => session.print_warning(&input.loss().unwrap_or_default()),
+            LinkEvent::Refused(refused) => session.print_warning(&format!("{}: {}", refused.path, refused.reason)),
             event if is_verbose => {
                 for line in describe(event).iter().flat_map(|text| text.lines()) {
-                    print_detail(format_args!("link: {line}"));
+                    session.print_detail(format_args!("link: {line}"));
                 }
             }
             _ => {}
@@ -186,23 +187,23 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     })?;
     printed?;
     match format {
-        Some(Format::Json) => terminal::print(&report::link_json(&report))?,
-        Some(_) => terminal::print(&report::link_text(&report, &terminal::screen()))?,
+        Some(Format::Json) => session.print(&report::link_json(&report))?,
+        Some(_) => session.print(&report::link_text(&report, &session.screen()))?,
         None => {}
     }
     match policy {
-        Some(policy) => check_output(&report.output, &policy, limits),
+        Some(policy) => check_output(&report.output, &policy, limits, session),
         None => Ok(Status::Yes),
     }
 }
 
 /// Checks the output against a policy. An output that violates the policy is removed, because a build tool would take
 /// an existing output for a successful link.
-fn check_output(output: &Path, policy: &Policy, limits: LimitArguments) -> Result<Status> {
-    let verdict = check_file(output, policy, limits)?;
+fn check_output(output: &Path, policy: &Policy, limits: LimitArguments, session: &Session) -> Result<Status> {
+    let verdict = check_file(output, policy, limits, session)?;
     let status = status_of(&verdict);
     if verdict.outcome() != check::Outcome::Passed {
-        print_output(&report::verdict_text(&verdict, true, &report::Screen::default()));
+        session.print_output(&report::verdict_text(&verdict, true, &report::Screen::default()));
     }
     if status != Status::Yes {
         std::fs::remove_file(output).map_err(Error::io(output, "remove"))?;
@@ -253,7 +254,7 @@ fn describe_missing(MissingKernel { path, kind, name }: &MissingKernel) -> Strin
     format!("{path}: no {} image has kernel {name}; its launch will fail", kind.name())
 }
 
-fn options(arguments: Arguments) -> Result<LinkOptions> {
+fn options(arguments: Arguments, session: &Session) -> Result<LinkOptions> {
     let mut line = arguments.line.into_iter();
     let linker = line.next().context("link: no linker given; pass its command line after --")?;
     let release = Release::named(&arguments.abi).unwrap_or(NEWEST);
@@ -303,7 +304,7 @@ fn options(arguments: Arguments) -> Result<LinkOptions> {
         keeps_files: arguments.save_temps,
         is_dry_run: arguments.dry_run,
         jobs: arguments.jobs.map_or_else(threads, NonZero::get),
-        access: access::get(),
+        access: session.access(),
         limits: arguments.limits.limits(),
     })
 }

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::access;
+use super::Status;
 use super::bundle::{DETECTED, parse_type, types_help};
 use super::failure::Result;
 use super::headings::{INPUT, OUTPUT};
 use super::limit::LimitArguments;
-use super::negative::record_inputs;
 use super::problems::ProblemArguments;
-use super::{Status, terminal};
+use super::session::Session;
 use fatbin_core::base::escape::escape;
 use fatbin_core::base::io::Input;
 use fatbin_core::format::bundle::FileType;
@@ -43,18 +42,18 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let mut status = Status::No;
-    let problems = arguments.problems.problems();
-    record_inputs(arguments.inputs.iter().map(|path| path.to_string_lossy().into_owned()));
+    let problems = arguments.problems.problems(session);
+    session.record_inputs(arguments.inputs.iter().map(|path| path.to_string_lossy().into_owned()));
     for path in &arguments.inputs {
-        status = status.and(list(path, &arguments).unwrap_or_else(|error| problems.report(error)));
+        status = status.and(list(path, &arguments, session).unwrap_or_else(|error| problems.report(error)));
     }
     Ok(status)
 }
 
-fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
-    let input = Input::open_any(path, access::get())?;
+fn list(path: &Path, arguments: &Arguments, session: &Session) -> Result<Status> {
+    let input = Input::open_any(path, session.access())?;
     let mut lines = String::new();
     let listed = fatbin_ops::embed::bundle::list(&input, arguments.file_type, |path, id| {
         if arguments.with_filename {
@@ -64,6 +63,6 @@ fn list(path: &Path, arguments: &Arguments) -> Result<Status> {
         lines.push('\n');
     });
     // IDs that precede a malformed part are still printed.
-    terminal::print(&lines)?;
+    session.print(&lines)?;
     Ok(if listed? > 0 { Status::Yes } else { Status::No })
 }

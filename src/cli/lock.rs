@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::Status;
 use super::failure::{Result, coded};
 use super::headings::{INPUT, JUDGEMENT, OUTPUT};
 use super::inputs::{KpackArchives, SPECIFY_ARCHIVE};
 use super::locking::each_file;
 use super::outputs::{ForceArgument, OutputArgument};
 use super::scan_arguments::ScanArguments;
-use super::{Status, negative};
+use super::session::Session;
 use crate::codes::Code;
 use fatbin_core::base::io::{Output, OutputKind, SortedTexts};
 use fatbin_core::scan::Options;
@@ -56,8 +57,8 @@ pub struct Arguments {
     scan: ScanArguments,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.scan.problems.problems();
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let problems = arguments.scan.problems.problems(session);
     let set = arguments.force.files([]);
     let mut inputs = arguments.scan.inputs;
     inputs.add_to(&set);
@@ -78,7 +79,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         (file.path.clone(), form.entries(file))
     };
-    let mut scanner = arguments.scan.limits.scanner(builder.scan_options());
+    let mut scanner = arguments.scan.limits.scanner(session, builder.scan_options());
     if let Some(earlier) = earlier.clone() {
         scanner = scanner.without(Arc::new(move |input| earlier.is_unchanged(input)));
     }
@@ -98,7 +99,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             let output = arguments.output.path().display();
             problems.report(coded(
                 Code::NoImages,
-                format!("{}: no device images; {output} was not written", negative::inputs()),
+                format!("{}: no device images; {output} was not written", session.inputs()),
             ));
         }
         return Ok(status);

@@ -23,7 +23,7 @@ pub fn lock_of(
     builder: &LockBuilder,
 ) -> Result<(Lock, Status)> {
     let mut files = Vec::new();
-    let scanner = limits.scanner(builder.scan_options());
+    let scanner = limits.scanner(problems.session(), builder.scan_options());
     let status = each_file(inputs, scanner, problems, remedy, builder, &|file, _| file, &mut |file| {
         files.push(file);
         Ok(())

@@ -12,6 +12,7 @@ use super::format::{Format, among};
 use super::headings::OUTPUT;
 use super::help::Pages;
 use super::outputs::{ForceArgument, OutputArgument};
+use super::session::Session;
 use fatbin_core::base::io::{Output, OutputKind, OutputName};
 
 /// Print the manual page, or write the pages of all commands
@@ -39,7 +40,7 @@ struct ManualPage {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, _session: &Session) -> Result<Status> {
     let program = super::program();
     let Some(directory) = arguments.output.as_ref().map(OutputArgument::path) else {
         let text = match arguments.format {

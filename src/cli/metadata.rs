@@ -3,14 +3,15 @@
 use anyhow::anyhow;
 use clap::Args;
 
+use super::Status;
 use super::failure::{Result, bail, coded, ensure};
 use super::format::{Format, FormatArguments, among};
 use super::headings::{OUTPUT, SELECTION};
 use super::inputs::warn_of_archives;
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
+use super::session::Session;
 use super::value_enum::{BACKENDS, one_of};
-use super::{Status, negative, terminal};
 use crate::codes::Code;
 use crate::report::{self, FileCode};
 use fatbin_core::scan::Options;
@@ -56,15 +57,15 @@ pub struct Arguments {
     scan: ScanArguments,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.scan.problems.problems();
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let problems = arguments.scan.problems.problems(session);
     let format = arguments.format.format();
     let (files, floor, status) = code_of_files(&arguments, &problems)?;
     if status == Status::Trouble || status == Status::Unknown {
         return Ok(status);
     }
     if status == Status::No && format != Format::Json {
-        problems.report(coded(Code::NoImages, format!("{}: no device code", negative::inputs())));
+        problems.report(coded(Code::NoImages, format!("{}: no device code", session.inputs())));
         return Ok(status);
     }
     let mut package = DeviceCode::default();
@@ -75,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if !package.has(backend) {
             problems.report(anyhow!(
                 "{}: no device code for {backend}; available: {}",
-                negative::inputs(),
+                session.inputs(),
                 names(&package)
             ));
             return Ok(Status::No);
@@ -96,7 +97,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             problems.warn(anyhow!("{path}: image {number} {reason}; it is left out"));
         }
     }
-    terminal::print(&text)?;
+    session.print(&text)?;
     Ok(status)
 }
 
@@ -109,7 +110,7 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
     let mut files = Vec::new();
     let mut analyzed = Vec::<Survey>::new();
     let mut status = Status::No;
-    let scanner = arguments.scan.limits.scanner(Options::default());
+    let scanner = arguments.scan.limits.scanner(problems.session(), Options::default());
     let wanted = SurveyOptions { toolkit: true, ..SurveyOptions::default() };
     let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted, &mut |_| ());
     arguments.scan.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {

@@ -9,7 +9,8 @@ use clap::Args;
 use super::failure::Result;
 use super::inputs::{KpackArchives, survey_status};
 use super::scan_arguments::ScanArguments;
-use super::{Status, access, negative, shell, terminal};
+use super::session::Session;
+use super::{Status, shell};
 use crate::report::{self, FileTotals, Overview};
 use fatbin_core::scan::{CacheBudget, Options};
 use fatbin_ops::analyze::coverage::{Coverage, InspectedImages};
@@ -34,10 +35,10 @@ fn wanted() -> SurveyOptions {
     SurveyOptions { inspection: true, toolkit: true, ..SurveyOptions::default() }
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let inputs = arguments.scan.inputs.with_listed()?;
-    let problems = arguments.scan.problems.problems();
-    let scanner = arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+    let problems = arguments.scan.problems.problems(session);
+    let scanner = arguments.scan.limits.scanner(session, Options::default()).with_cache(CacheBudget::default());
     let files = Mutex::new(PackageSurvey::default());
     let package = || files.lock().unwrap_or_else(PoisonError::into_inner);
     // The kernels of one library may take hundreds of megabytes.
@@ -56,7 +57,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
     })?;
     archives.warn(&problems);
-    if totals.readable == 0 && (totals.unreadable > 0 || negative::files() == Some(0)) {
+    if totals.readable == 0 && (totals.unreadable > 0 || session.files() == Some(0)) {
         return Ok(status);
     }
     let package = files.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
@@ -64,19 +65,19 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let devices = NamedDevice::of_interest(surveys.clone().map(|it| &it.file));
     let names = inputs.names();
     let overview = Overview {
-        searched: negative::files(),
+        searched: session.files(),
         size: inputs.size_on_disk(),
         words: names.iter().map(|name| shell::quoted(name)).collect(),
         patterns: names.iter().map(|name| shell::pattern(name).unwrap_or_else(|| shell::quoted(name))).collect(),
         names,
         needs: report::needs(surveys),
-        packages: packages.finish(access::get())?,
+        packages: packages.finish(session.access())?,
         totals,
         coverage: Coverage::new(&InspectedImages::of_package(&package), &devices)?,
         devices,
     };
-    let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
+    let screen = session.screen();
+    let mut out = session.output(&screen);
     out.write(&report::overview_text(&overview, &screen))?;
     out.flush()?;
     Ok(status)

@@ -6,7 +6,6 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::Status;
-use super::access;
 use super::compression::CompressionArguments;
 use super::failure::{Context, Result, bail, coded, ensure};
 use super::headings::{OUTPUT, SELECTION};
@@ -14,6 +13,7 @@ use super::id_style::id_style;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
 use super::pack_fatbin::{self, FatbinArguments};
+use super::session::Session;
 use crate::codes::Code;
 use fatbin_core::base::io::Input;
 use fatbin_core::format::offload_binary::Version;
@@ -80,10 +80,10 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     if arguments.kind.is_some() {
         let Arguments { output, described, images, compression, concat, .. } = arguments;
-        pack_fatbin::run(FatbinArguments { output, described, images, compression, concat })?;
+        pack_fatbin::run(FatbinArguments { output, described, images, compression, concat }, session)?;
         return Ok(Status::Yes);
     }
     let compression = arguments.compression.compression("pack")?;
@@ -101,13 +101,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     for text in &arguments.described {
         let described = Described::parse(text, release.kinds).with_context(|| format!("--image {text}"))?;
         for file in described.files {
-            let mut image = PackInput::read(Input::open(file, access::get())?, described.strings.clone(), version)?;
+            let mut image = PackInput::read(Input::open(file, session.access())?, described.strings.clone(), version)?;
             image.offload_kind = described.offload_kind;
             images.push(image);
         }
     }
     for path in arguments.images {
-        images.push(PackInput::read(Input::open(path, access::get())?, Vec::new(), version)?);
+        images.push(PackInput::read(Input::open(path, session.access())?, Vec::new(), version)?);
     }
     if images.is_empty() {
         return Err(coded(Code::MissingArgument, "pack: no image given; pass IMAGE or --image file=IMAGE"));

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 
-use super::access;
 use super::compression::CompressionArguments;
 use super::failure::{Context, Result, bail, coded, ensure};
 use super::image_argument::not_assigned;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
+use super::session::Session;
 use crate::codes::Code;
 use fatbin_core::base::codec::{Codec, Compression};
 use fatbin_core::base::io::Input;
@@ -25,19 +25,19 @@ pub struct FatbinArguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: FatbinArguments) -> Result<()> {
+pub fn run(arguments: FatbinArguments, session: &Session) -> Result<()> {
     let compression = arguments.compression.of_fatbin("pack")?;
     let mut images = Vec::new();
     for text in &arguments.described {
         let described = EntryDescription::parse(text, compression).with_context(|| format!("--image {text}"))?;
         for file in &described.files {
             let properties = described.properties.clone();
-            images.push(FatbinInput { input: Input::open(file, access::get())?, properties });
+            images.push(FatbinInput { input: Input::open(file, session.access())?, properties });
         }
     }
     for path in arguments.images {
         let properties = FatbinProperties { compression, ..FatbinProperties::default() };
-        images.push(FatbinInput { input: Input::open(path, access::get())?, properties });
+        images.push(FatbinInput { input: Input::open(path, session.access())?, properties });
     }
     if images.is_empty() {
         return Err(coded(Code::MissingArgument, "pack: no image given; pass IMAGE or --image file=IMAGE"));

@@ -9,20 +9,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use clap::builder::styling::Style;
 use clap::error::ErrorKind;
 use console::Term;
 
+use super::Status;
 use super::failure::Failure;
 use super::headings::OUTPUT;
-use super::progress::suspend;
-use super::quiet::is_quiet;
-use super::terminal::has_color;
+use super::session::Session;
 use super::usage::UsageMessage;
-use super::{Status, explanations};
 use crate::report::Meaning;
 use fatbin_core::base::error::Error;
 use fatbin_core::base::escape::{MAX_LINE, escape, escape_lines, shorten};
@@ -35,14 +32,6 @@ use fatbin_ops::embed::bundle::BundleError;
 
 /// Maximum number of different messages about one file. All of them are held in memory.
 const MAX_GROUPS: usize = 100;
-
-/// True if an error was reported, or if nobody reads the output.
-static HAS_REPORTED: AtomicBool = AtomicBool::new(false);
-
-/// Returns whether an error was reported, or nobody reads the output.
-pub fn has_reported() -> bool {
-    HAS_REPORTED.load(Ordering::Relaxed)
-}
 
 /// Returns whether messages are printed to a terminal.
 pub fn are_shown() -> bool {
@@ -64,14 +53,15 @@ impl ProblemArguments {
     }
 
     /// Returns the log of the command's problems.
-    pub fn problems(self) -> Problems {
-        Problems::new(self.verbose)
+    pub fn problems(self, session: &Session) -> Problems {
+        Problems::new(session, self.verbose)
     }
 }
 
 /// Log of problems and warnings. Messages about the last file are printed at the latest when it is dropped.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Problems {
+    session: Session,
     is_verbose: bool,
     file: RefCell<FileProblems>,
 }
@@ -109,18 +99,23 @@ struct Subject<'a> {
 
 impl Problems {
     /// Creates a log. A verbose log prints each message separately.
-    pub fn new(is_verbose: bool) -> Problems {
-        Problems { is_verbose, file: RefCell::default() }
+    pub fn new(session: &Session, is_verbose: bool) -> Problems {
+        Problems { session: session.clone(), is_verbose, file: RefCell::default() }
+    }
+
+    /// The run that the problems are of.
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Reports an error and returns the exit status that it causes.
     pub fn report(&self, error: impl Into<Failure>) -> Status {
         let error = with_output(error.into());
         // The reader closed the pipe, as `head` does: not an error.
-        HAS_REPORTED.store(true, Ordering::Relaxed);
+        self.session.record_reported();
         let closed = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         if !closed {
-            explanations::record(&error);
+            self.session.codes().record(&error);
             self.add(Severity::Error, &error);
         }
         let is_no_match = matches!(error.downcast_ref(), Some(BundleError::MissingTargets { .. }))
@@ -145,7 +140,7 @@ impl Problems {
 
     /// Prints the messages that are held back.
     pub fn flush(&self) {
-        self.file.take().print();
+        self.file.take().print(&self.session);
     }
 
     fn add(&self, severity: Severity, error: &Failure) {
@@ -153,7 +148,7 @@ impl Problems {
         let subject = if self.is_verbose { None } else { Subject::of(error) };
         let Some(Subject { path, problem }) = subject else {
             self.flush();
-            return print(severity, &message);
+            return self.session.print_message(severity, &message);
         };
         if !self.file.borrow().covers(path) {
             self.flush();
@@ -188,16 +183,21 @@ impl FileProblems {
         }
     }
 
-    fn print(self) {
+    fn print(self, session: &Session) {
         for Group { severity, first, more } in self.groups {
             match more {
-                0 => print(severity, &first),
-                more => print(severity, &format!("{first} (and {more} more like it; use -v to print all)")),
+                0 => session.print_message(severity, &first),
+                more => {
+                    session.print_message(severity, &format!("{first} (and {more} more like it; use -v to print all)"));
+                }
             }
         }
         if self.omitted > 0 {
             let path = self.path.display();
-            print(Severity::Error, &format!("{path}: {} more problems; use -v to print all", self.omitted));
+            session.print_message(
+                Severity::Error,
+                &format!("{path}: {} more problems; use -v to print all", self.omitted),
+            );
         }
     }
 }
@@ -252,68 +252,70 @@ fn with_output(error: Failure) -> Failure {
     }
 }
 
-/// Prints a line about what a command did, for `--verbose` and `--explain`.
-pub fn print_detail(detail: fmt::Arguments<'_>) {
-    print_line("fatbin:", Style::new(), &detail.to_string());
-}
-
-/// Prints the line about a negative answer.
-pub fn print_answer(message: &str) {
-    print_line("fatbin:", Style::new(), message);
-}
-
-/// Prints a warning.
-pub fn print_warning(message: &str) {
-    print(Severity::Warning, message);
-}
-
-/// Prints the command that explains the errors so far, if a person reads them.
-pub fn print_hint() {
-    if let Some(command) = explanations::command()
-        && are_shown()
-        && !is_quiet()
-    {
-        print_line("fatbin:", Style::new(), &format!("for details, run: {command}"));
+impl Session {
+    /// Prints a line about what a command did, for `--verbose` and `--explain`.
+    pub fn print_detail(&self, detail: fmt::Arguments<'_>) {
+        self.print_line("fatbin:", Style::new(), &detail.to_string());
     }
-}
 
-/// Prints what another program has printed, escaped.
-pub fn print_output(output: &str) {
-    let _ = suspend(|| write!(io::stderr(), "{}", escape_lines(output)));
-}
+    /// Prints the line about a negative answer.
+    pub fn print_answer(&self, message: &str) {
+        self.print_line("fatbin:", Style::new(), message);
+    }
 
-fn print(severity: Severity, message: &str) {
-    let (meaning, prefix) = match severity {
-        Severity::Error => (Meaning::Bad, "fatbin:"),
-        Severity::Warning => (Meaning::Unsure, "fatbin: warning:"),
-    };
-    print_line(prefix, meaning.style(), message);
-}
+    /// Prints a warning.
+    pub fn print_warning(&self, message: &str) {
+        self.print_message(Severity::Warning, message);
+    }
 
-/// Prints a line, escaped and of limited length. Colors are left out if standard error is not a terminal.
-fn print_line(prefix: &str, style: Style, message: &str) {
-    let message = escape(message);
-    let message = shorten(&message, MAX_LINE - prefix.len() - 1);
-    let style = if has_color(&Term::stderr()) { style } else { Style::new() };
-    // If standard error is closed, the exit status still reports the problem.
-    let line = format!("{style}{prefix}{style:#} {message}\n");
-    let _ = suspend(|| io::stderr().write_all(line.as_bytes()));
-}
-
-/// Prints the error in the arguments of a command line, or the help that they request, and ends the program. The error
-/// may contain arguments, such as names that a shell found in a directory.
-pub fn exit_with_usage(error: &clap::Error, program: &clap::Command) -> ! {
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = error.print();
-    } else {
-        let UsageMessage { message, usage } = UsageMessage::new(error, program);
-        print(Severity::Error, &message);
-        // A command may have several forms.
-        for form in usage.iter().flat_map(|usage| usage.lines()) {
-            print(Severity::Error, &format!("usage: {}", form.trim()));
+    /// Prints the command that explains the errors so far, if a person reads them.
+    pub fn print_hint(&self) {
+        if let Some(command) = self.codes().command()
+            && are_shown()
+            && !self.is_quiet()
+        {
+            self.print_line("fatbin:", Style::new(), &format!("for details, run: {command}"));
         }
     }
-    explanations::record_usage(error);
-    print_hint();
-    std::process::exit(error.exit_code());
+
+    /// Prints what another program has printed, escaped.
+    pub fn print_output(&self, output: &str) {
+        let _ = self.progress().suspend(|| write!(io::stderr(), "{}", escape_lines(output)));
+    }
+
+    fn print_message(&self, severity: Severity, message: &str) {
+        let (meaning, prefix) = match severity {
+            Severity::Error => (Meaning::Bad, "fatbin:"),
+            Severity::Warning => (Meaning::Unsure, "fatbin: warning:"),
+        };
+        self.print_line(prefix, meaning.style(), message);
+    }
+
+    /// Prints a line, escaped and of limited length. Colors are left out if standard error is not a terminal.
+    fn print_line(&self, prefix: &str, style: Style, message: &str) {
+        let message = escape(message);
+        let message = shorten(&message, MAX_LINE - prefix.len() - 1);
+        let style = if self.has_color(&Term::stderr()) { style } else { Style::new() };
+        // If standard error is closed, the exit status still reports the problem.
+        let line = format!("{style}{prefix}{style:#} {message}\n");
+        let _ = self.progress().suspend(|| io::stderr().write_all(line.as_bytes()));
+    }
+
+    /// Prints the error in the arguments of a command line, or the help that they request, and ends the program. The
+    /// error may contain arguments, such as names that a shell found in a directory.
+    pub fn exit_with_usage(&self, error: &clap::Error, program: &clap::Command) -> ! {
+        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            let _ = error.print();
+        } else {
+            let UsageMessage { message, usage } = UsageMessage::new(error, program);
+            self.print_message(Severity::Error, &message);
+            // A command may have several forms.
+            for form in usage.iter().flat_map(|usage| usage.lines()) {
+                self.print_message(Severity::Error, &format!("usage: {}", form.trim()));
+            }
+        }
+        self.codes().record_usage(error);
+        self.print_hint();
+        std::process::exit(error.exit_code());
+    }
 }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use console::Term;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::quiet::is_quiet;
 use fatbin_core::base::activity::Work;
 use fatbin_core::base::parallel::builder;
 
@@ -20,9 +19,12 @@ const DELAY: Duration = Duration::from_millis(500);
 /// Time between two changes of the line.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What the line shows.
-static STATE: Mutex<State> = Mutex::new(State { plan: None, bar: None });
+/// The line of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Line(Arc<Mutex<State>>);
 
+/// What the line shows.
+#[derive(Debug, Default)]
 struct State {
     plan: Option<Plan>,
     /// The line, once the delay has passed.
@@ -30,6 +32,7 @@ struct State {
 }
 
 /// The inputs of the current phase.
+#[derive(Debug)]
 struct Plan {
     /// Absent while the inputs are still being listed.
     total: Option<u64>,
@@ -38,10 +41,6 @@ struct Plan {
     files: Option<(usize, Option<usize>)>,
     /// Bytes that were read before this phase.
     read_before: u64,
-}
-
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
@@ -86,104 +85,107 @@ fn work() -> impl Iterator<Item = String> {
 
 /// Draws the line until it is dropped.
 #[derive(Debug)]
-pub struct ProgressLine {
-    /// Absent if standard error is no terminal, with `--quiet`, and on terminals without control sequences.
-    shown: Option<(End, JoinHandle<()>)>,
+pub struct ShownLine {
+    line: Line,
+    end: End,
+    thread: JoinHandle<()>,
 }
 
 /// Whether the thread ends.
 type End = Arc<(Mutex<bool>, Condvar)>;
 
-impl ProgressLine {
-    /// Starts the thread.
-    pub fn start() -> ProgressLine {
+impl Line {
+    /// Starts the thread that draws the line; `None` if standard error is no terminal, or one without control sequences.
+    pub fn show(&self) -> Option<ShownLine> {
         let is_dumb = || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-        let is_shown = !is_quiet() && Term::stderr().is_term() && !is_dumb();
-        if !is_shown {
-            return ProgressLine { shown: None };
+        if !Term::stderr().is_term() || is_dumb() {
+            return None;
         }
         let end = End::default();
-        let seen = Arc::clone(&end);
+        let (line, seen) = (self.clone(), Arc::clone(&end));
         // Work goes on without the line.
-        let thread = builder().spawn(move || draw_until(&seen)).ok();
-        ProgressLine { shown: thread.map(|thread| (end, thread)) }
+        let thread = builder().spawn(move || line.draw_until(&seen)).ok()?;
+        Some(ShownLine { line: self.clone(), end, thread })
+    }
+
+    fn draw_until(&self, (end, changed): &(Mutex<bool>, Condvar)) {
+        let start = Instant::now();
+        let mut is_over = end.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let waited = changed.wait_timeout(is_over, INTERVAL);
+            is_over = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if *is_over {
+                return;
+            }
+            let mut state = self.state();
+            if state.bar.is_none() && start.elapsed() >= DELAY {
+                state.bar = Some(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
+            }
+            state.draw(start);
+        }
+    }
+
+    /// Calls a function that prints, with the line hidden.
+    pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
+        let bar = self.state().bar.clone();
+        match bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn draw_until((end, changed): &(Mutex<bool>, Condvar)) {
-    let start = Instant::now();
-    let mut is_over = end.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        let waited = changed.wait_timeout(is_over, INTERVAL);
-        is_over = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if *is_over {
-            return;
-        }
-        let mut state = state();
-        if state.bar.is_none() && start.elapsed() >= DELAY {
-            state.bar = Some(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
-        }
-        state.draw(start);
-    }
-}
-
-impl Drop for ProgressLine {
+impl ShownLine {
     /// Removes the line, so that messages do not mix with it.
-    fn drop(&mut self) {
-        let Some((end, thread)) = self.shown.take() else { return };
-        *end.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        end.1.notify_all();
-        let _ = thread.join();
-        if let Some(bar) = state().bar.take() {
+    pub fn remove(self) {
+        *self.end.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.end.1.notify_all();
+        let _ = self.thread.join();
+        if let Some(bar) = self.line.state().bar.take() {
             bar.finish_and_clear();
         }
     }
 }
 
-/// Calls a function that prints, with the line hidden.
-pub fn suspend<R>(print: impl FnOnce() -> R) -> R {
-    let bar = state().bar.clone();
-    match bar {
-        Some(bar) => bar.suspend(print),
-        None => print(),
-    }
-}
-
 /// Progress of a phase, in bytes and files.
 #[derive(Debug)]
-pub struct Progress(());
+pub struct Progress(Line);
 
 impl Progress {
     /// Creates the progress of an operation on `total` bytes.
-    pub fn new(total: u64) -> Self {
-        Progress::of(Some(total), None)
+    pub fn new(line: &Line, total: u64) -> Self {
+        Progress::of(line, Some(total), None)
     }
 
     /// Creates the progress of an operation on `total` bytes in `files` files.
-    pub fn of_files(total: u64, files: usize) -> Self {
-        Progress::of(Some(total), Some((0, Some(files))))
+    pub fn of_files(line: &Line, total: u64, files: usize) -> Self {
+        Progress::of(line, Some(total), Some((0, Some(files))))
     }
 
     /// Creates the progress of an operation on files whose number is not known.
-    pub fn of_stream() -> Self {
-        Progress::of(None, Some((0, None)))
+    pub fn of_stream(line: &Line) -> Self {
+        Progress::of(line, None, Some((0, None)))
     }
 
-    fn of(total: Option<u64>, files: Option<(usize, Option<usize>)>) -> Self {
-        state().plan = Some(Plan { total, done: 0, files, read_before: Work::Read.bytes() });
-        Progress(())
+    fn of(line: &Line, total: Option<u64>, files: Option<(usize, Option<usize>)>) -> Self {
+        line.state().plan = Some(Plan { total, done: 0, files, read_before: Work::Read.bytes() });
+        Progress(line.clone())
     }
 
     /// Adds finished bytes.
     pub fn advance(&self, bytes: u64) {
-        if let Some(plan) = &mut state().plan {
+        if let Some(plan) = &mut self.0.state().plan {
             plan.done += bytes;
         }
     }
 
     /// Adds a finished file of `bytes` bytes.
     pub fn file_done(&self, bytes: u64) {
-        if let Some(plan) = &mut state().plan {
+        if let Some(plan) = &mut self.0.state().plan {
             plan.files = plan.files.map(|(done, all)| (done + 1, all));
             plan.done += bytes;
         }
@@ -192,6 +194,6 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        state().plan = None;
+        self.0.state().plan = None;
     }
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Deserialize;
 
-use super::access;
 use super::failure::{Context, Result, bail};
 use crate::report::PROOF_SCHEMA;
 use fatbin_core::base::bytes::hexadecimal;
@@ -50,21 +49,21 @@ impl Proofs {
     }
 
     /// Compares a file on disk with the proofs; `None` is standard input.
-    pub fn compare(&self, path: Option<&Path>) -> ProofStatus {
+    pub fn compare(&self, path: Option<&Path>, access: Access) -> ProofStatus {
         let Some(path) = path else {
             return ProofStatus::Unknown { reason: "standard input is not a file; specify its path".to_owned() };
         };
         let mut compared = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
         let status = Arc::clone(compared.entry(path.to_owned()).or_default());
         drop(compared);
-        status.get_or_init(|| self.hash_and_compare(path)).clone()
+        status.get_or_init(|| self.hash_and_compare(path, access)).clone()
     }
 
-    fn hash_and_compare(&self, path: &Path) -> ProofStatus {
+    fn hash_and_compare(&self, path: &Path, access: Access) -> ProofStatus {
         if self.proofs.is_empty() {
             return ProofStatus::Missing;
         }
-        let hash = match hash(path) {
+        let hash = match hash(path, access) {
             Ok(hash) => hash,
             Err(error) => return ProofStatus::Unknown { reason: error.to_string() },
         };
@@ -91,8 +90,8 @@ impl ProofFile {
 }
 
 /// Hash of a file as hexadecimal digits.
-fn hash(path: &Path) -> error::Result<String> {
-    let input = Input::open_file(path.to_owned(), access::get())?;
+fn hash(path: &Path, access: Access) -> error::Result<String> {
+    let input = Input::open_file(path.to_owned(), access)?;
     let hash = hash_file(&input)?;
     input.check_unchanged()?;
     Ok(hexadecimal(&hash))

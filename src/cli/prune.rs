@@ -9,8 +9,9 @@ use super::devices::DeviceArguments;
 use super::editing::EditArguments;
 use super::failure::Result;
 use super::headings::SELECTION;
+use super::session::Session;
 use super::value_enum::{KEEP_PTX, one_of};
-use super::{Status, known_names, terminal};
+use super::{Status, known_names};
 use crate::report;
 use fatbin_core::base::spelling::Suggestions;
 use fatbin_core::scan::inventory::DeviceLinks;
@@ -90,10 +91,10 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let prune = arguments.prune();
-    let mut editing = arguments.edit.start(&[])?;
-    let screen = terminal::screen();
+    let mut editing = arguments.edit.start(session, &[])?;
+    let screen = session.screen();
     let mut text = String::new();
     let mut warnings = Vec::new();
     let is_planned = arguments.edit.is_planned();

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
+use super::Status;
 use super::failure::{Result, coded};
-use super::problems::{Problems, print_answer};
-use super::quiet::is_quiet;
-use super::{Status, terminal};
+use super::problems::Problems;
+use super::session::Session;
 use crate::codes::Code;
 use fatbin_core::base::error::Error;
 use fatbin_core::base::io::{Recovered, recover, take_unfinished};
@@ -31,7 +31,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let mut paths = Vec::new();
     let mut status = Status::Yes;
     let directory = &arguments.directory;
@@ -41,8 +41,8 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         return Err(coded(Code::NotAFile, message));
     }
     let recovered = recover(directory)?;
-    if recovered.is_empty() && !is_quiet() {
-        print_answer(&format!("{}: nothing to restore", directory.display()));
+    if recovered.is_empty() && !session.is_quiet() {
+        session.print_answer(&format!("{}: nothing to restore", directory.display()));
     }
     for file in recovered {
         match file {
@@ -50,25 +50,25 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             Recovered::Newer { path, old } => {
                 let old = old.map(|old| format!("; the old file is {}", old.display())).unwrap_or_default();
                 let message = format!("{}: not restored: was written again since{old}", path.display());
-                Problems::default().report(coded(Code::ChangedInput, message));
+                Problems::new(session, false).report(coded(Code::ChangedInput, message));
                 status = Status::No;
             }
             Recovered::Left { path, why } => {
                 let message = format!("{}: not used: {why}; rename or remove it", path.display());
-                Problems::default().report(coded(Code::ChangedInput, message));
+                Problems::new(session, false).report(coded(Code::ChangedInput, message));
                 status = Status::No;
             }
         }
     }
-    terminal::print_paths(&paths)?;
+    session.print_paths(&paths)?;
     Ok(status)
 }
 
 /// Warns if the command wrote a file to a directory with the record of a killed run.
-pub fn warn_of_unfinished() {
+pub fn warn_of_unfinished(session: &Session) {
     for directory in take_unfinished() {
         let directory = directory.display();
-        Problems::default().warn(anyhow!(
+        Problems::new(session, false).warn(anyhow!(
             "{directory}: a killed run was replacing several files here; restore them with 'fatbin recover {directory}'"
         ));
     }

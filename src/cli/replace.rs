@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::Status;
 use super::editing::EditArguments;
 use super::failure::{Context, Result, coded, ensure};
 use super::forms::FormArguments;
 use super::headings::SELECTION;
 use super::known_names::unknown_name;
-use super::{Status, access, terminal};
+use super::session::Session;
 use crate::codes::Code;
 use crate::report;
 use fatbin_core::base::codec::Codec;
@@ -54,18 +55,18 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let replace = arguments.replacements()?;
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let replace = arguments.replacements(session)?;
     let images: Vec<&Path> = arguments.images.iter().map(|(_, path)| path.as_path()).collect();
-    let mut editing = arguments.edit.start(&images)?;
+    let mut editing = arguments.edit.start(session, &images)?;
     let mut text = String::new();
     let result = editing.apply(&replace, &mut |edited| {
-        text += &report::replaced(edited.scan.file(), edited.new_file, &edited.edited.fates, &terminal::screen());
+        text += &report::replaced(edited.scan.file(), edited.new_file, &edited.edited.fates, &session.screen());
     });
     let applied = match result {
         Err(EditError::InFile { cause, path }) => match *cause {
             EditError::NoRoom { offset, needed, .. } => {
-                let remedies = remedies(&arguments, replace, (offset, needed));
+                let remedies = remedies(&arguments, session, replace, (offset, needed));
                 return Err(coded(Code::NoRoom, format!("{}: {cause}{remedies}", path.display())));
             }
             cause => return Err(cause.in_file(&path).into()),
@@ -80,10 +81,10 @@ pub fn run(arguments: Arguments) -> Result<Status> {
 
 impl Arguments {
     /// Reads the new images.
-    fn replacements(&self) -> Result<Replace> {
+    fn replacements(&self, session: &Session) -> Result<Replace> {
         let mut images = Vec::new();
         for (place, path) in &self.images {
-            let input = Input::open(path, access::get())?;
+            let input = Input::open(path, session.access())?;
             images.push(NewImage::read(place.clone(), &input)?);
         }
         let transcoding = self.forms.transcoding("replace")?;
@@ -103,19 +104,20 @@ fn smaller_forms() -> [(&'static str, Transcoding); 3] {
 
 /// Tries other forms of the container at an offset where there is not enough room. Returns the forms that fit, or else
 /// the forms that are smaller.
-fn remedies(arguments: &Arguments, mut replace: Replace, (offset, too_large): (u64, u64)) -> String {
+fn remedies(arguments: &Arguments, session: &Session, mut replace: Replace, (offset, too_large): (u64, u64)) -> String {
     let mut fitting = Vec::new();
     let mut others = Vec::new();
     for (name, transcoding) in smaller_forms() {
         replace.transcoding = transcoding;
         let _ = replace.check_found();
         let input = arguments.edit.input();
-        let Ok((input, mut trial)) = Input::open(input, access::get()).and_then(|it| Ok((it, Output::trial(input)?)))
+        let Ok((input, mut trial)) =
+            Input::open(input, session.access()).and_then(|it| Ok((it, Output::trial(input)?)))
         else {
             continue;
         };
         let mut size = None;
-        let result = apply(input, &replace, arguments.edit.options(), &mut trial, &mut |edited| {
+        let result = apply(input, &replace, arguments.edit.options(session), &mut trial, &mut |edited| {
             let container = edited.edited.containers.iter().find(|container| container.span.start == offset);
             size = container.map(|container| container.new_size);
         });

@@ -5,14 +5,15 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 
+use super::Status;
 use super::devices::DeviceArguments;
 use super::failure::Result;
 use super::format::FormatArguments;
 use super::inputs::{KpackArchives, survey_status};
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
+use super::session::Session;
 use super::terminal::TextOutput;
-use super::{Status, negative, terminal};
 use crate::report::{self, Block, JoinedBlocks, RequiredDevice, RequiredFile, Screen};
 use fatbin_core::base::json::JsonWriter;
 use fatbin_core::scan::Options;
@@ -45,18 +46,18 @@ fn wanted() -> SurveyOptions {
     SurveyOptions { toolkit: true, host: true, ..SurveyOptions::default() }
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let requested = &arguments.devices;
-    let problems = arguments.scan.problems.problems();
-    let screen = terminal::screen();
+    let problems = arguments.scan.problems.problems(session);
+    let screen = session.screen();
     let form = Form { is_json: arguments.format.is_json(), screen };
     // `all` stands for the platforms of all files.
     let devices = if requested.is_empty() { None } else { Some(requested.named()) };
     let mut surveys = Vec::new();
     let mut status = Status::No;
     let mut archives = KpackArchives::default();
-    let mut report = Report::new(form);
-    let scanner = arguments.scan.limits.scanner(Options::default());
+    let mut report = Report::new(form, session);
+    let scanner = arguments.scan.limits.scanner(session, Options::default());
     let keeps = requested.are_all();
     let analyze = |_, outcome| {
         let (file, error) = Survey::of_outcome(outcome, &|_| wanted(), &mut |_| ());
@@ -85,7 +86,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         let is_for_devices = !requested.is_empty();
         let answer =
             if is_for_devices { "no code that runs on the devices" } else { "nothing that a driver or runtime loads" };
-        negative::record_answer(answer.to_owned());
+        session.record_answer(answer.to_owned());
     }
     Ok(if status == Status::Yes && !has_floors { Status::No } else { status })
 }
@@ -139,9 +140,9 @@ struct Report {
 }
 
 impl Report {
-    fn new(form: Form) -> Self {
+    fn new(form: Form, session: &Session) -> Self {
         Report {
-            out: terminal::output(&form.screen),
+            out: session.output(&form.screen),
             document: if form.is_json { Some(report::requires_document()) } else { None },
             blocks: JoinedBlocks::new(&form.screen),
             last: Vec::new(),

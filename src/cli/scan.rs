@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 
+use super::Status;
 use super::failure::Result;
 use super::filter::FilterArguments;
 use super::format::{Format, FormatArguments, among};
@@ -13,8 +14,8 @@ use super::headings::{INPUT, OUTPUT};
 use super::inputs::{InputArguments, found};
 use super::limit::LimitArguments;
 use super::problems::Problems;
+use super::session::Session;
 use super::terminal::TextOutput;
-use super::{Status, negative, terminal};
 use crate::report::{self, Nothing, ScanDocument, Screen};
 use fatbin_core::base::archive::zip::reader::RecordUse;
 use fatbin_core::base::error::Error;
@@ -126,16 +127,16 @@ impl HeldTables {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = Problems::new(arguments.verbose);
-    let screen = terminal::screen();
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let problems = Problems::new(session, arguments.verbose);
+    let screen = session.screen();
     let filter = arguments.filter.filter();
     let mut report = Report {
         arguments: &arguments,
         is_filtered: !filter.is_empty(),
         format: arguments.format(),
         screen,
-        out: terminal::output(&screen),
+        out: session.output(&screen),
         document: ScanDocument::new(),
         totals: ArchTotals::default(),
         held: HeldTables { is_holding: screen.is_terminal() && arguments.lists_few(), ..HeldTables::default() },
@@ -158,7 +159,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = Options::default().with_structure_only(arguments.fast).with_hash(arguments.hash);
-    let scanner = arguments.limits.scanner(options);
+    let scanner = arguments.limits.scanner(session, options);
     // A list of images is not worth the hashes of all files in a wheel.
     let record_use = if arguments.hash { RecordUse::Bytes } else { RecordUse::Sizes };
     let scanner = scanner.with_record_use(record_use);
@@ -181,7 +182,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         result.unknown.into_iter().for_each(|error| problems.warn(error));
     }
     written?;
-    report.finish()?;
+    report.finish(session)?;
     Ok(status)
 }
 
@@ -229,7 +230,7 @@ impl Report<'_> {
     }
 
     /// Writes what follows the last file.
-    fn finish(mut self) -> io::Result<()> {
+    fn finish(mut self, session: &Session) -> io::Result<()> {
         let summary = || report::arch_summary(&self.totals, &self.screen);
         let is_held = self.held.is_holding && self.totals.images() >= MANY_IMAGES;
         if is_held {
@@ -244,11 +245,11 @@ impl Report<'_> {
             self.out.write(&summary())?;
         }
         let is_text = self.format == Format::Table && !self.is_filtered && !self.arguments.summary;
-        match negative::files() {
+        match session.files() {
             // The answer is that there are no files.
             Some(0) => {}
             files if self.nothing.is_answer() && is_text => {
-                self.out.write(&self.nothing.text(&negative::inputs(), files, &self.screen))?;
+                self.out.write(&self.nothing.text(&session.inputs(), files, &self.screen))?;
             }
             Some(files) if is_text && self.screen.is_terminal() && self.with_code < files => {
                 self.out.write(&format!(

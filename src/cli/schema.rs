@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 
 use super::Status;
 use super::failure::Result;
+use super::session::Session;
 use crate::report::{SCHEMAS, schema};
 
 /// Print the JSON Schema of a command's output, or of policies
@@ -19,7 +20,7 @@ pub struct Arguments {
     command: String,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, _session: &Session) -> Result<Status> {
     io::stdout().write_all(schema(&arguments.command).as_bytes())?;
     Ok(Status::Yes)
 }

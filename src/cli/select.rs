@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::Status;
 use super::devices::DeviceArguments;
 use super::failure::{Context, Result};
 use super::format::FormatArguments;
@@ -13,7 +14,7 @@ use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
 use super::scanned::Scanned;
 use super::select_set::SetRequest;
-use super::{Status, negative, terminal};
+use super::session::Session;
 use crate::report::{self, KernelGap};
 use fatbin_core::base::io::{Access, Input};
 use fatbin_core::scan::Options;
@@ -73,16 +74,20 @@ pub struct Arguments {
     scan: ScanArguments,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let machine = arguments.machine.as_deref().map(read_machine).transpose()?.unwrap_or_default();
-    let problems = arguments.scan.problems.problems();
+    let problems = arguments.scan.problems.problems(session);
     let mut is_trouble = false;
     let mut outcomes = Vec::new();
-    arguments.scan.inputs.scan(&arguments.scan.limits.scanner(Options::default()), &problems, &mut |outcome| {
-        let scanned = Scanned::new(outcome, &problems);
-        is_trouble |= scanned.file().is_incomplete();
-        outcomes.push(scanned);
-    })?;
+    arguments.scan.inputs.scan(
+        &arguments.scan.limits.scanner(session, Options::default()),
+        &problems,
+        &mut |outcome| {
+            let scanned = Scanned::new(outcome, &problems);
+            is_trouble |= scanned.file().is_incomplete();
+            outcomes.push(scanned);
+        },
+    )?;
     let devices = arguments.devices.of_files(outcomes.iter().map(Scanned::file));
     let request = SetRequest {
         devices: requested(&devices, machine),
@@ -95,15 +100,15 @@ pub fn run(arguments: Arguments) -> Result<Status> {
     let is_one = arguments.devices.named().len() == 1 && !arguments.devices.are_all();
     if request.is_machine || (is_json && !is_one) || (!is_json && request.is_about_set(&outcomes)) {
         let set = request.answer(&outcomes, &problems);
-        let status = set.print(&request, is_json, arguments.scan.problems.is_verbose())?;
+        let status = set.print(&request, session, is_json, arguments.scan.problems.is_verbose())?;
         return Ok(if is_trouble { Status::Trouble } else { status });
     }
     let mut answers = Answers { devices: &devices, by_device: Vec::new(), is_trouble };
     for device in &devices {
         answers.add(device, &arguments, &outcomes, &problems);
     }
-    answers.print(&arguments)?;
-    Ok(answers.status(arguments.every))
+    answers.print(&arguments, session)?;
+    Ok(answers.status(arguments.every, session))
 }
 
 /// Reads the list of GPUs of a machine.
@@ -147,9 +152,9 @@ impl<'a> Answers<'a> {
     }
 
     /// Prints the verdicts of each file first, then the lists of images.
-    fn print(&self, arguments: &Arguments) -> Result<()> {
-        let screen = terminal::screen();
-        let mut out = terminal::output(&screen);
+    fn print(&self, arguments: &Arguments, session: &Session) -> Result<()> {
+        let screen = session.screen();
+        let mut out = session.output(&screen);
         let driver = arguments.driver.as_ref().map(Driver::to_string);
         let mut devices = self.devices.iter().zip(&self.by_device);
         if arguments.format.is_json() {
@@ -188,7 +193,7 @@ impl<'a> Answers<'a> {
         Ok(out.flush()?)
     }
 
-    fn status(&self, every: bool) -> Status {
+    fn status(&self, every: bool, session: &Session) -> Status {
         let answered = || self.by_device.iter().flatten().map(|(it, _)| it);
         let is_trouble = self.is_trouble || answered().any(AnsweredFile::is_undecided);
         let is_file_served = |it: &AnsweredFile<'_>| if every { it.is_served_everywhere() } else { it.is_served() };
@@ -203,8 +208,8 @@ impl<'a> Answers<'a> {
         let unserved: Vec<usize> =
             (0..self.by_device.len()).filter(|&device| !is_device_served(&self.by_device[device])).collect();
         match (unlinked.first(), unserved.as_slice()) {
-            (Some(Some(answer)), _) if !unlinked.contains(&None) => negative::record_answer(answer.clone()),
-            (_, &[first, ref others @ ..]) => negative::record_answer(self.without_code(first, others.len())),
+            (Some(Some(answer)), _) if !unlinked.contains(&None) => session.record_answer(answer.clone()),
+            (_, &[first, ref others @ ..]) => session.record_answer(self.without_code(first, others.len())),
             _ => {}
         }
         match (is_trouble, unserved.is_empty()) {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, is_separator};
 
+use super::Status;
 use super::failure::Result;
 use super::problems::Problems;
 use super::scanned::Scanned;
-use super::{Status, terminal};
+use super::session::Session;
 use crate::report;
 use fatbin_core::base::file_path::FilePath;
 use fatbin_ops::analyze::requires::Driver;
@@ -95,14 +96,20 @@ impl SetRequest<'_> {
 
 impl AnsweredSet<'_> {
     /// Prints the answer, and returns the exit status.
-    pub fn print(&self, request: &SetRequest<'_>, is_json: bool, is_verbose: bool) -> Result<Status> {
-        let screen = terminal::screen();
+    pub fn print(
+        &self,
+        request: &SetRequest<'_>,
+        session: &Session,
+        is_json: bool,
+        is_verbose: bool,
+    ) -> Result<Status> {
+        let screen = session.screen();
         let text = if is_json {
             report::set_json(&self.set, request.driver.map(Driver::to_string).as_deref())
         } else {
             report::set_text(&self.set, is_verbose, &screen)
         };
-        let mut out = terminal::output(&screen);
+        let mut out = session.output(&screen);
         out.write(&text)?;
         out.flush()?;
         Ok(self.status(request.every))

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
+use super::Status;
 use super::failure::{Context, Result, bail, ensure};
 use super::format::{Format, FormatArguments, among};
 use super::headings::{JUDGEMENT, OUTPUT};
 use super::inputs::{InputArguments, KpackArchives, found_images};
 use super::problems::Problems;
 use super::scan_arguments::ScanArguments;
+use super::session::Session;
 use super::value_enum::{LEVELS, one_of};
-use super::{Status, access, terminal};
 use crate::report::{self, SizeReport, SizedFile, SizedFiles};
 use fatbin_core::base::codec::Codec;
 use fatbin_core::base::error::Error;
@@ -111,8 +112,8 @@ fn parse_change(text: &str) -> Result<NamedChange> {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let problems = arguments.scan.problems.problems();
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let problems = arguments.scan.problems.problems(session);
     let format = if arguments.csv { Format::Csv } else { arguments.format.format() };
     if format == Format::Csv {
         ensure!(!arguments.duplicates, "--duplicates cannot be used with --format csv");
@@ -128,7 +129,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
             changes: arguments.what_if,
             sample: arguments.sample,
         },
-        scanner: arguments.scan.limits.scanner(options).with_cache(CacheBudget::default()),
+        scanner: arguments.scan.limits.scanner(session, options).with_cache(CacheBudget::default()),
         problems: &problems,
         status: Status::No,
     };
@@ -149,18 +150,18 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         total_before: old.as_ref().map(|old| old.tree.size()),
         rows: old.map_or_else(|| new.tree.rows(), |old| new.tree.changes(&old.tree)),
     };
-    print(&report, format)?;
+    print(&report, format, session)?;
     Ok(if is_trouble { Status::Trouble } else { status })
 }
 
-fn print(report: &SizeReport, format: Format) -> Result<()> {
-    let screen = terminal::screen();
+fn print(report: &SizeReport, format: Format, session: &Session) -> Result<()> {
+    let screen = session.screen();
     let text = match format {
         Format::Json => report::size_json(report),
         Format::Csv => report::size_csv(report),
         _ => report::size_table(report, &screen),
     };
-    Ok(terminal::print_report(&text, &screen)?)
+    Ok(session.print_report(&text, &screen)?)
 }
 
 /// Sizes of all files of one side.
@@ -242,7 +243,7 @@ impl Measuring<'_> {
             status = status.and(self.problems.report(anyhow!("--what-if {change}: no image is for such an arch")));
         }
         (side.tree, side.duplicates) = total.finish();
-        side.packages = packages.finish(access::get())?;
+        side.packages = packages.finish(self.problems.session().access())?;
         self.status = status;
         archives.warn(self.problems);
         Ok(side)

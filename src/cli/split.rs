@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
+use super::Status;
 use super::failure::{Result, bail, ensure};
 use super::headings::OUTPUT;
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
 use super::problems::Problems;
-use super::{Status, access, terminal};
+use super::session::Session;
 use crate::report;
 use fatbin_core::base::io::Input;
 use fatbin_ops::edit::Treatment;
@@ -60,18 +61,18 @@ enum FormArgument {
     Kpack,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let format = match (arguments.to, arguments.compress) {
         (FormArgument::Files, Some(_)) => bail!("--compress requires --to kpack"),
         (FormArgument::Files, None) => SplitFormat::Files,
         (FormArgument::Kpack, compression_level) => SplitFormat::Kpack { compression_level },
     };
     ensure!(arguments.input != Path::new("-"), "standard input has no name for the files to write; specify a file");
-    let input = Input::open_file(arguments.input.clone(), access::get())?;
+    let input = Input::open_file(arguments.input.clone(), session.access())?;
     let signed = if arguments.break_signature { Treatment::Left } else { Treatment::Refused };
-    let options = SplitOptions { limits: arguments.limits.limits(), access: access::get() };
+    let options = SplitOptions { limits: arguments.limits.limits(), access: session.access() };
     let nothing = |why| {
-        Problems::default().report(anyhow!("{}: nothing to do: {why}", arguments.input.display()));
+        Problems::new(session, false).report(anyhow!("{}: nothing to do: {why}", arguments.input.display()));
         Ok(Status::No)
     };
     let split = match split(input, arguments.output.path(), format, signed, options)? {
@@ -84,9 +85,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         SplitFormat::Kpack { .. } => "is no longer valid; sign the result again",
     };
     for (path, signature) in &split.signatures.broken {
-        Problems::default().warn(anyhow!("{path}: its signature ({signature}) {invalid}"));
+        Problems::new(session, false).warn(anyhow!("{path}: its signature ({signature}) {invalid}"));
     }
     let renewed: String = split.signatures.renewed.iter().map(|path| report::signature_renewed(path)).collect();
-    terminal::print_summary(&(report::split_text(&split.files, &terminal::screen()) + &renewed))?;
+    session.print_summary(&(report::split_text(&split.files, &session.screen()) + &renewed))?;
     Ok(Status::Yes)
 }

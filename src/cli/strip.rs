@@ -2,10 +2,11 @@
 
 use clap::{ArgGroup, Args};
 
+use super::Status;
 use super::editing::EditArguments;
 use super::failure::Result;
 use super::headings::SELECTION;
-use super::{Status, terminal};
+use super::session::Session;
 use crate::report;
 use fatbin_ops::edit::{Strip, Stripped};
 
@@ -39,15 +40,15 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let mut editing = arguments.edit.start(&[])?;
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let mut editing = arguments.edit.start(session, &[])?;
     let strip = Strip::new(
-        arguments.edit.options().limits,
+        arguments.edit.options(session).limits,
         Stripped { debug: arguments.device_debug, symbols: arguments.device_symbols },
     );
     let mut text = String::new();
     let applied = editing.apply(&strip, &mut |edited| {
-        text += &report::stripped(edited.scan.file(), &edited.edited.containers, &strip, &terminal::screen());
+        text += &report::stripped(edited.scan.file(), &edited.edited.containers, &strip, &session.screen());
     })?;
     let Some(applied) = applied else { return Ok(Status::No) };
     editing.finish("strip", &applied, &text)?;

@@ -5,65 +5,13 @@ use std::env::var_os;
 use std::ffi::OsString;
 use std::io::{self, StdoutLock, Write};
 use std::path::PathBuf;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Args, ValueEnum};
 use console::Term;
 
-use super::progress::suspend;
-use super::quiet::is_quiet;
+use super::session::{Session, When};
 use crate::report::Screen;
 use fatbin_core::base::escape::{escape, escape_lines};
 use fatbin_core::base::io::SortedTexts;
-
-/// The option `--color` of all commands.
-#[derive(Debug, Args)]
-pub struct ColorArgument {
-    /// When to use colors; auto uses them on terminals unless NO_COLOR is set
-    #[arg(
-        long,
-        global = true,
-        value_name = "WHEN",
-        default_value = "auto",
-        hide_default_value = true,
-        display_order = 1000
-    )]
-    color: When,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum When {
-    Auto,
-    Always,
-    Never,
-}
-
-/// A report was written to standard output.
-static HAS_WRITTEN: AtomicBool = AtomicBool::new(false);
-
-/// Returns whether a report was written to a terminal.
-pub fn has_shown() -> bool {
-    HAS_WRITTEN.load(Ordering::Relaxed) && Term::stdout().is_term()
-}
-
-/// The choice of the command line, if it was parsed.
-static COLOR: OnceLock<When> = OnceLock::new();
-
-impl ColorArgument {
-    /// Applies the choice to all output that follows.
-    pub fn apply(&self) {
-        COLOR.get_or_init(|| self.color);
-    }
-}
-
-/// Returns whether text on standard output or standard error is colored.
-pub fn has_color(stream: &Term) -> bool {
-    let choice = COLOR.get().copied().unwrap_or(When::Auto);
-    // Consoles of Windows print the sequences of colors as text until the library has turned them on.
-    let accepts_colors = || cfg!(unix) || !stream.is_term() || stream.features().colors_supported();
-    is_colored(choice, stream.is_term(), |name| var_os(name)) && accepts_colors()
-}
 
 /// Follows the rules of other programs with clap. Sources: <https://no-color.org>, <https://bixense.com/clicolors>.
 /// Terminals in CI show colors, though `TERM` may be missing there.
@@ -83,62 +31,80 @@ fn is_colored(choice: When, is_terminal: bool, variable: impl Fn(&str) -> Option
     }
 }
 
-/// Returns width and color support of standard output. As in coreutils, `COLUMNS` overrides the width that a terminal
-/// reports.
-pub fn screen() -> Screen {
-    let stdout = Term::stdout();
+/// Width of standard output in columns; `None` if it is no terminal. As in coreutils, `COLUMNS` overrides the width that a
+/// terminal reports.
+pub fn width() -> Option<usize> {
     let variable = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns: &usize| columns > 0);
-    let reported = stdout.size_checked().map(|(_, columns)| usize::from(columns));
-    let width = reported.map(|columns| variable().unwrap_or(columns));
-    Screen { width, color: has_color(&stdout) }
+    let reported = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    reported.map(|columns| variable().unwrap_or(columns))
 }
 
 /// Standard output for text. Reports escape text from files where they insert it. As a safeguard, everything is escaped
 /// here again, except for line feeds and tabs.
 pub struct TextOutput {
+    session: Session,
     stream: StdoutLock<'static>,
     has_color: bool,
     held: Option<SortedTexts>,
 }
 
-/// Returns standard output for text that is formatted for `screen`.
-pub fn output(screen: &Screen) -> TextOutput {
-    TextOutput { stream: io::stdout().lock(), has_color: screen.color, held: None }
-}
+impl Session {
+    /// A report was written to a terminal.
+    pub fn has_shown(&self) -> bool {
+        self.has_written() && Term::stdout().is_term()
+    }
 
-/// Writes text to standard output.
-pub fn print(text: &str) -> io::Result<()> {
-    print_report(text, &Screen::default())
-}
+    /// Text on standard output or standard error is colored.
+    pub fn has_color(&self, stream: &Term) -> bool {
+        // Consoles of Windows print the sequences of colors as text until the library has turned them on.
+        let accepts_colors = || cfg!(unix) || !stream.is_term() || stream.features().colors_supported();
+        is_colored(self.color(), stream.is_term(), |name| var_os(name)) && accepts_colors()
+    }
 
-/// Writes a text that is formatted for `screen` to standard output. `parts` calls a function with its parts.
-pub fn print_parts(screen: &Screen, parts: impl FnOnce(&mut dyn FnMut(&str))) -> io::Result<()> {
-    let mut out = output(screen);
-    let mut written = Ok(());
-    parts(&mut |part| {
-        if written.is_ok() {
-            written = out.write(part);
-        }
-    });
-    written.and_then(|()| out.flush())
-}
+    /// Width and color support of standard output.
+    pub fn screen(&self) -> Screen {
+        Screen { width: width(), color: self.has_color(&Term::stdout()) }
+    }
 
-/// Writes text that is formatted for `screen` to standard output.
-pub fn print_report(text: &str, screen: &Screen) -> io::Result<()> {
-    let mut out = output(screen);
-    out.write(text)?;
-    out.flush()
-}
+    /// Standard output for text that is formatted for `screen`.
+    pub fn output(&self, screen: &Screen) -> TextOutput {
+        TextOutput { session: self.clone(), stream: io::stdout().lock(), has_color: screen.color, held: None }
+    }
 
-/// Writes what a command has written or changed to standard output, unless `--quiet` is set.
-pub fn print_summary(text: &str) -> io::Result<()> {
-    if is_quiet() { Ok(()) } else { print(text) }
-}
+    /// Writes text to standard output.
+    pub fn print(&self, text: &str) -> io::Result<()> {
+        self.print_report(text, &Screen::default())
+    }
 
-/// Writes the paths of written files like [`print_summary`], one per line.
-pub fn print_paths(paths: &[PathBuf]) -> io::Result<()> {
-    let lines = paths.iter().map(|path| escape(&path.to_string_lossy()).into_owned() + "\n");
-    print_summary(&lines.collect::<String>())
+    /// Writes a text that is formatted for `screen` to standard output. `parts` calls a function with its parts.
+    pub fn print_parts(&self, screen: &Screen, parts: impl FnOnce(&mut dyn FnMut(&str))) -> io::Result<()> {
+        let mut out = self.output(screen);
+        let mut written = Ok(());
+        parts(&mut |part| {
+            if written.is_ok() {
+                written = out.write(part);
+            }
+        });
+        written.and_then(|()| out.flush())
+    }
+
+    /// Writes text that is formatted for `screen` to standard output.
+    pub fn print_report(&self, text: &str, screen: &Screen) -> io::Result<()> {
+        let mut out = self.output(screen);
+        out.write(text)?;
+        out.flush()
+    }
+
+    /// Writes what a command has written or changed to standard output, unless `--quiet` is set.
+    pub fn print_summary(&self, text: &str) -> io::Result<()> {
+        if self.is_quiet() { Ok(()) } else { self.print(text) }
+    }
+
+    /// Writes the paths of written files like [`Session::print_summary`], one per line.
+    pub fn print_paths(&self, paths: &[PathBuf]) -> io::Result<()> {
+        let lines = paths.iter().map(|path| escape(&path.to_string_lossy()).into_owned() + "\n");
+        self.print_summary(&lines.collect::<String>())
+    }
 }
 
 impl TextOutput {
@@ -158,8 +124,11 @@ impl TextOutput {
     }
 
     fn write_escaped(&mut self, text: &[u8]) -> io::Result<()> {
-        HAS_WRITTEN.fetch_or(!text.is_empty(), Ordering::Relaxed);
-        suspend(|| self.stream.write_all(text))
+        if !text.is_empty() {
+            self.session.record_written();
+        }
+        let TextOutput { session, stream, .. } = self;
+        session.progress().suspend(|| stream.write_all(text))
     }
 
     /// Passes buffered text on.

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::anyhow;
 use clap::Args;
 
+use super::Status;
 use super::editing::EditArguments;
 use super::failure::{Context, Result, coded};
 use super::forms::FormArguments;
 use super::headings::JUDGEMENT;
-use super::{Status, terminal};
+use super::session::Session;
 use crate::codes::Code;
 use crate::report;
 use fatbin_core::base::spelling::enumerated;
@@ -40,7 +41,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     if arguments.forms.is_empty() {
         return Err(coded(
             Code::MissingArgument,
@@ -48,7 +49,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         ));
     }
     let transcoding = arguments.forms.transcoding("transcode")?;
-    let mut editing = arguments.edit.start(&[])?;
+    let mut editing = arguments.edit.start(session, &[])?;
     let mut count = 0;
     let mut forms = Forms::new();
     let mut text = String::new();
@@ -63,7 +64,7 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         }
         // An archive may have files that --to is not about.
         if changed > 0 {
-            text += &report::transcoded(file, new_file, changed, &first_readers(new_file), &terminal::screen());
+            text += &report::transcoded(file, new_file, changed, &first_readers(new_file), &session.screen());
         }
         let checked = check_readers(new_file, &arguments.readable_by);
         if let (Ok(()), Err(error)) = (&readable, checked) {

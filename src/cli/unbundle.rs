@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::access;
 use super::bundle::{DETECTED, parse_target, parse_type, types_help};
 use super::failure::{Result, ensure};
 use super::headings::{INPUT, OUTPUT, SELECTION};
 use super::limit::LimitArguments;
 use super::outputs::OutputArgument;
-use super::problems::print_detail;
 use super::progress::Progress;
+use super::session::Session;
 use super::{Status, figures};
 use fatbin_core::base::io::Input;
 use fatbin_core::format::bundle::FileType;
@@ -70,7 +69,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let mut targets = Vec::new();
     for (id, output) in arguments.targets {
         ensure!(BundleEntryId::parse(&id).is_some(), "--target: {}", BundleEntryId::invalid(&id));
@@ -84,9 +83,9 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         only_first: false,
         replaces_input: false,
     };
-    let input = Input::open_any(&arguments.input, access::get())?;
+    let input = Input::open_any(&arguments.input, session.access())?;
     let path = input.path().display();
-    let progress = Progress::new(input.size());
+    let progress = Progress::new(session.progress(), input.size());
     if arguments.check_input_archive {
         fatbin_ops::embed::bundle::check_archive(&input)?;
     }
@@ -94,8 +93,12 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         if arguments.explain {
             let path = path.display();
             match verdict {
-                Ok(fit) => print_detail(format_args!("{path}: {id} is compatible with {wanted}: {}", describe(*fit))),
-                Err(reason) => print_detail(format_args!("{path}: {id} is incompatible with {wanted}: {reason}")),
+                Ok(fit) => {
+                    session.print_detail(format_args!("{path}: {id} is compatible with {wanted}: {}", describe(*fit)));
+                }
+                Err(reason) => {
+                    session.print_detail(format_args!("{path}: {id} is incompatible with {wanted}: {reason}"));
+                }
             }
         }
     };
@@ -103,13 +106,13 @@ pub fn run(arguments: Arguments) -> Result<Status> {
         fatbin_ops::embed::bundle::unbundle(&input, &options, &mut explain, &mut |bytes| progress.advance(bytes))?;
     drop(progress);
     if arguments.verbose {
-        print_detail(format_args!("{path}: {} bytes", input.size()));
+        session.print_detail(format_args!("{path}: {} bytes", input.size()));
         if let Some(figures) = &figures {
-            print_detail(format_args!("{path}: {}", figures::line(figures)));
+            session.print_detail(format_args!("{path}: {}", figures::line(figures)));
         }
         for target in &options.targets {
             let size = std::fs::metadata(&target.output).map(|metadata| metadata.len()).unwrap_or_default();
-            print_detail(format_args!("{}: {}: {size} bytes", target.output.display(), target.id));
+            session.print_detail(format_args!("{}: {}: {size} bytes", target.output.display(), target.id));
         }
     }
     Ok(Status::Yes)

@@ -2,11 +2,12 @@
 
 use clap::Args;
 
+use super::Status;
 use super::failure::Result;
 use super::format::FormatArguments;
 use super::inputs::found;
 use super::scan_arguments::ScanArguments;
-use super::{Status, terminal};
+use super::session::Session;
 use crate::report::{self, VerifiedFile};
 use fatbin_core::scan::inventory::File;
 use fatbin_core::scan::{CacheBudget, Options, Outcome};
@@ -35,12 +36,12 @@ struct Verified {
     wrong: Vec<VerifyError>,
 }
 
-pub fn run(arguments: Arguments) -> Result<Status> {
-    let scanner = arguments.scan.limits.scanner(Options::default()).with_cache(CacheBudget::default());
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
+    let scanner = arguments.scan.limits.scanner(session, Options::default()).with_cache(CacheBudget::default());
     let mut status = Status::No;
-    let problems = arguments.scan.problems.problems();
-    let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
+    let problems = arguments.scan.problems.problems(session);
+    let screen = session.screen();
+    let mut out = session.output(&screen);
     let mut written = Ok(());
     let mut files = Vec::new();
     arguments.scan.inputs.scan_and(

@@ -6,13 +6,12 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Status;
-use super::access;
 use super::failure::{Context, Result, coded, ensure};
 use super::headings::{INPUT, OUTPUT, SELECTION};
 use super::image_argument::parse_image;
 use super::known_names::unknown_name;
 use super::outputs::OutputArgument;
-use super::problems::print_detail;
+use super::session::Session;
 use super::value_enum::{large_images, offload_kind};
 use crate::codes::Code;
 use fatbin_core::base::io::{FileSet, OutputKind};
@@ -122,28 +121,33 @@ fn abi_names() -> PossibleValuesParser {
 }
 
 /// Runs `fatbin wrap`.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let verbose = arguments.verbose;
     let lists = arguments.entries.clone();
     let allows_missing = arguments.allow_missing_kernels;
-    let options = options(arguments)?;
+    let options = options(arguments, session)?;
     let images = options.images.iter().map(|image| image.path.as_path());
     let inputs = images.chain(options.matching.as_deref()).chain(lists.iter().map(PathBuf::as_path));
     if !allows_missing {
-        check_kernels(&options)?;
+        check_kernels(&options, session)?;
     }
     let output = FileSet::of_paths(inputs).output(&options.output, OutputKind::Code)?;
     let summary = fatbin_ops::embed::wrap::files::wrap_into(output, &options)?;
     if verbose {
         let place = if summary.large { ", images among the large sections" } else { "" };
-        print_detail(format_args!("{}: ABI {}, host {}{place}", options.output.display(), summary.abi, summary.host));
+        session.print_detail(format_args!(
+            "{}: ABI {}, host {}{place}",
+            options.output.display(),
+            summary.abi,
+            summary.host
+        ));
     }
     Ok(Status::Yes)
 }
 
 /// Checks that an image has the kernel of each entry. Entries with a size or flags are for variables and functions, and
 /// the kernels of some images are not known.
-fn check_kernels(options: &WrapOptions) -> Result<()> {
+fn check_kernels(options: &WrapOptions, session: &Session) -> Result<()> {
     let kernels: Vec<&OffloadEntry> = options.entries.iter().filter(|it| it.size == 0 && it.flags == 0).collect();
     if kernels.is_empty() {
         return Ok(());
@@ -151,7 +155,7 @@ fn check_kernels(options: &WrapOptions) -> Result<()> {
     let paths: Vec<PathBuf> = options.images.iter().map(|image| image.path.clone()).collect();
     let mut files = Vec::new();
     let mut is_read = true;
-    for scanned in access::scanner(Options::default()).scan(paths) {
+    for scanned in session.scanner(Options::default()).scan(paths) {
         match scanned {
             Ok(file) if file.file().device_images().next().is_some() => files.push(file),
             // An image that fatbin cannot read may have any kernel.
@@ -176,7 +180,7 @@ fn check_kernels(options: &WrapOptions) -> Result<()> {
     Ok(())
 }
 
-fn options(arguments: Arguments) -> Result<WrapOptions> {
+fn options(arguments: Arguments, session: &Session) -> Result<WrapOptions> {
     let positional = arguments.images.into_iter().map(|path| ImageFile { path, target: TargetOverride::default() });
     let images: Vec<_> = arguments.image.into_iter().chain(positional).collect();
     if images.is_empty() {
@@ -204,7 +208,7 @@ fn options(arguments: Arguments) -> Result<WrapOptions> {
             Emit::Bitcode => WrapperFormat::Bitcode,
             Emit::Text => WrapperFormat::Text,
         },
-        access: access::get(),
+        access: session.access(),
         ..WrapOptions::new(kind, images, arguments.output.path().to_owned())
     })
 }

@@ -1,4 +1,4 @@
-//! The program's decision on how inputs are accessed, made once in `main`.
+//! How the tool that runs accesses its inputs. A process runs one tool, which ends it.
 
 use std::sync::OnceLock;
 
@@ -6,12 +6,12 @@ use fatbin_core::base::io::Access;
 
 static ACCESS: OnceLock<Access> = OnceLock::new();
 
-/// Sets the access of all tools and commands; the first call counts.
+/// Sets the access; the first call counts.
 pub fn set(access: Access) {
     let _ = ACCESS.set(access);
 }
 
-/// The access for all inputs of this process.
+/// The access to all inputs.
 pub fn get() -> Access {
     ACCESS.get().copied().unwrap_or_default()
 }

@@ -6,7 +6,7 @@
 
 #![deny(unsafe_code)]
 
-pub mod access;
+mod access;
 mod cuobjdump;
 mod diagnostics;
 mod fatbinary;
@@ -27,6 +27,7 @@ use std::path::Path;
 use diagnostics::Diagnostics;
 use stand_in::StandIn;
 
+use fatbin_core::base::io::Access;
 use fatbin_core::base::parallel::with_variable;
 use fatbin_ops::embed::llvm::Release;
 
@@ -111,10 +112,12 @@ pub fn read_options(response_file: &[u8]) -> Vec<String> {
     printed.chain(nvidia.into_iter().filter_map(Result::err)).collect()
 }
 
-/// Runs the tool that the program is named after. Returns `None` if the program's name is not a tool's.
-pub fn run(arguments: &[OsString]) -> Option<u8> {
+/// Runs the tool that the program is named after, with this access to inputs. Returns `None` if the program's name is not
+/// a tool's.
+pub fn run(access: Access, arguments: &[OsString]) -> Option<u8> {
     let (program, arguments) = arguments.split_first()?;
     let called = Called::parse(Path::new(program).file_name()?)?;
+    access::set(access);
     let run = || {
         let stand_in = StandIn::determine(called.tool, program, called.suffix)?;
         Ok(called.tool.run(program, stand_in, arguments))

@@ -46,7 +46,7 @@ pub const JOBS: [Job; 6] = [
 
 /// Returns the definition of the program with its commands by job in the help. All commands must be defined.
 pub fn by_job(program: Command) -> Command {
-    let list = list(&program, width(&terminal::screen()));
+    let list = list(&program, width(terminal::width()));
     let options = heading(&program, "Options:");
     with_help(program, &format!("{list}{options}\n{{options}}"))
 }

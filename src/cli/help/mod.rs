@@ -14,9 +14,10 @@ use anyhow::anyhow;
 use clap::builder::StringValueParser;
 use clap::{Args, Command, CommandFactory};
 
+use super::Status;
 use super::failure::{Failure, Result};
 use super::known_names::KnownNames;
-use super::{Status, terminal};
+use super::session::Session;
 use fatbin_core::base::spelling::Suggestions;
 use pages::{CHAPTERS, Page};
 
@@ -38,11 +39,11 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: Arguments) -> Result<Status> {
+pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let mut program = super::program();
     let pages = Pages;
-    let screen = terminal::screen();
-    let mut out = terminal::output(&screen);
+    let screen = session.screen();
+    let mut out = session.output(&screen);
     let name = arguments.name.join("/");
     if name.is_empty() {
         print_command(&mut program)?;

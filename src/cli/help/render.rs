@@ -17,13 +17,13 @@ const GAP: usize = 2;
 const NARROWEST: usize = 12;
 
 /// Returns the width of help and pages on a screen.
-pub fn width(screen: &Screen) -> usize {
-    screen.width.unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH)
+pub fn width(columns: Option<usize>) -> usize {
+    columns.unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH)
 }
 
 /// Formats a page for a screen.
 pub fn render(page: &str, screen: &Screen) -> String {
-    let layout = Layout { width: width(screen), color: screen.color };
+    let layout = Layout { width: width(screen.width), color: screen.color };
     let mut text = String::new();
     let mut follows_item = false;
     for block in parse(page) {

@@ -16,6 +16,7 @@ use crate::report::overview::needs;
 use crate::report::text::printable;
 use fatbin_core::base::codec::Codec;
 use fatbin_core::base::error::Result;
+use fatbin_core::base::io::Access;
 use fatbin_core::format::ImageKind;
 use fatbin_core::image::{DebugLevel, Kernel, family};
 use fatbin_core::scan::inventory::{self, NestedImage};
@@ -194,7 +195,7 @@ impl PageData {
     }
 
     /// Returns the tables, and what is known about all files together.
-    pub fn finish(self, verdict: Option<&check::Verdict>) -> Result<PageTables<'_>> {
+    pub fn finish(self, verdict: Option<&check::Verdict>, access: Access) -> Result<PageTables<'_>> {
         let mut surveys = self.surveys.finish();
         let needs = needs(surveys.files().map(|(survey, _)| survey));
         let coverage = Coverage::new(&InspectedImages::of_package(&surveys), &[])?;
@@ -202,7 +203,7 @@ impl PageData {
         let gpus = coverage.devices.iter().map(|device| gpu_of(device)).collect();
         let devices = coverage.devices;
         let (archs, columns) = sorted(self.archs, self.columns);
-        let (packages, places) = self.packages.finish()?;
+        let (packages, places) = self.packages.finish(access)?;
         Ok(PageTables {
             program: concat!("fatbin ", env!("CARGO_PKG_VERSION")),
             inputs: self.inputs.read(),

@@ -26,7 +26,7 @@ use crate::texts::text;
 use base64::base64;
 use data::{FileData, PageData, problems};
 use fatbin_core::base::error::Result;
-use fatbin_core::base::io::{Output, OutputPath};
+use fatbin_core::base::io::{Access, Output, OutputPath};
 use fatbin_core::scan::inventory::{File, NestedImage};
 use fatbin_ops::analyze::survey::{ImageSurvey, Survey};
 use fatbin_ops::check::Verdict;
@@ -95,11 +95,11 @@ impl Page {
     }
 
     /// Writes the page, with the verdict if the files were checked.
-    pub fn write(self, path: OutputPath, verdict: Option<&Verdict>) -> Result<()> {
-        Output::of_bytes(path, self.text(verdict)?.as_bytes())
+    pub fn write(self, path: OutputPath, verdict: Option<&Verdict>, access: Access) -> Result<()> {
+        Output::of_bytes(path, self.text(verdict, access)?.as_bytes())
     }
 
-    fn text(mut self, verdict: Option<&Verdict>) -> Result<String> {
+    fn text(mut self, verdict: Option<&Verdict>, access: Access) -> Result<String> {
         let style = text("page/page.css");
         let scripts: String = SCRIPTS.split(' ').map(|name| text(&format!("scripts/{name}.js"))).collect();
         let script = format!("(async () => {{\n\"use strict\";\n{scripts}}})();\n");
@@ -109,7 +109,7 @@ impl Page {
             source(style)
         );
         self.append("],");
-        let tables = std::mem::take(&mut self.data).finish(verdict)?;
+        let tables = std::mem::take(&mut self.data).finish(verdict, access)?;
         // Without the brace of an object whose first field is written.
         write_json_line(&tables, Piece { to: &mut self.document, skipped: 1 });
         let data = self.document.finish().expect(MEMORY);

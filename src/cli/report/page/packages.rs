@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::access;
 use crate::report::text::printable;
 use fatbin_core::base::error::Result;
+use fatbin_core::base::io::Access;
 use fatbin_ops::analyze::size::{PackageSizes, Packages, PackedFile, Size};
 
 /// A package. The bytes of the surveyed members and the rests add up to its size.
@@ -56,8 +56,8 @@ impl PagePackages {
     }
 
     /// Returns the packages that are zip files, and the place of each file in one of them.
-    pub fn finish(mut self) -> Result<(Vec<PackageData>, Vec<Option<PackedPlace>>)> {
-        let mut sizes = self.sizes.finish(access::get())?;
+    pub fn finish(mut self, access: Access) -> Result<(Vec<PackageData>, Vec<Option<PackedPlace>>)> {
+        let mut sizes = self.sizes.finish(access)?;
         sizes.retain(|package| !self.without_sizes.contains(&*package.path));
         let indexes: BTreeMap<usize, usize> = sizes
             .iter()

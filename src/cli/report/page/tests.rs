@@ -11,6 +11,7 @@ use fatbin_core::base::bytes::Limits;
 use fatbin_core::base::codec::Codec;
 use fatbin_core::base::error::Cause;
 use fatbin_core::base::file_path::FilePath;
+use fatbin_core::base::io::Access;
 use fatbin_core::format::{ContainerType, ImageKind};
 use fatbin_core::image::{Category, Inspection, Kernel, SourceLine};
 use fatbin_core::scan::inventory::{Container, File, Image, StoredBytes};
@@ -68,7 +69,7 @@ fn page(files: &[&Survey], verdict: Option<&Verdict>) -> fatbin_core::base::erro
     for file in files {
         page.add((*file).clone());
     }
-    page.text(verdict)
+    page.text(verdict, Access::read())
 }
 
 fn with_kernel(name: &str) -> String {

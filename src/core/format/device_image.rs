@@ -57,8 +57,9 @@ impl DeviceImage {
                 }
             }
             ImageKind::Ptx => {
-                image.triple = Some(Cow::Borrowed(triple::NVPTX64));
-                image.arch = nvptx::Ptx::read(view.data()).map(|ptx| ptx.target.to_owned());
+                let ptx = nvptx::Ptx::read(view.data());
+                image.triple = Some(Cow::Borrowed(ptx.map_or(triple::NVPTX64, nvptx::Ptx::triple)));
+                image.arch = ptx.map(|ptx| ptx.target.to_owned());
             }
             ImageKind::Nvvm => {
                 image.triple = Some(Cow::Borrowed(triple::NVPTX64));
@@ -150,6 +151,7 @@ mod tests {
             ("answer-gfx90a.hsaco", ImageKind::Elf, "amdgcn-amd-amdhsa", Some("gfx90a")),
             ("answer-gfx90a-xnack+.hsaco", ImageKind::Elf, "amdgcn-amd-amdhsa", Some("gfx90a:xnack+")),
             ("answer-sm_90.cubin", ImageKind::Elf, "nvptx64-nvidia-cuda", Some("sm_90")),
+            ("answer-sm_75-32.cubin", ImageKind::Elf, "nvptx-nvidia-cuda", Some("sm_75")),
             ("answer-sm_80.ptx", ImageKind::Ptx, "nvptx64-nvidia-cuda", Some("sm_80")),
         ];
         for (file, kind, triple, arch) in cases {
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn determines_the_size_of_elf_files() {
-        for file in ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin"] {
+        for file in ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_75-32.cubin"] {
             let path = format!("{}/../../fixtures/{file}", env!("CARGO_MANIFEST_DIR"));
             let mut bytes = std::fs::read(path).unwrap();
             let size = bytes.len() as u64;

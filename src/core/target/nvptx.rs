@@ -9,6 +9,8 @@ mod releases;
 
 use std::fmt;
 
+use super::triple;
+
 pub use architectures::ARCHITECTURES;
 pub use architectures::{Capability, CapabilityMismatch, NUMBERS};
 pub use releases::{CudaRelease, FIRST_DATED, NEWEST, OLDEST, architectures_of, first_release};
@@ -155,6 +157,12 @@ impl<'text> Ptx<'text> {
         }
         let address_size = directive(rest, ".address_size").and_then(|(bits, _)| bits.parse().ok());
         Some(Ptx { version, target, address_size })
+    }
+
+    /// Returns the triple. Without a directive, the size of addresses is 64 bits: the PTX ISA document says 32, but
+    /// ptxas 11.8 to 13.5 compile 64-bit code.
+    pub fn triple(self) -> &'static str {
+        if self.address_size == Some(32) { triple::NVPTX } else { triple::NVPTX64 }
     }
 }
 

@@ -50,6 +50,8 @@ pub enum ImageCode {
     For(PolicyTarget),
     /// Bitcode, NVVM, or relocatable code that no program loads: it is compiled or linked further, for a processor.
     Intermediate(String),
+    /// NVIDIA code with 32-bit addresses for an architecture. No 64-bit program loads it.
+    For32Bit(String),
     /// Code that may be for any target.
     Unknown(UnknownCode),
     /// No code.
@@ -102,6 +104,7 @@ impl ImageCode {
         match (image.image_kind, arch) {
             _ if image.unknown_kind().is_some() => ImageCode::Unknown(UnknownCode::Kind),
             (ImageKind::Empty, _) => ImageCode::Empty,
+            (_, Some(arch)) if image.has_32_bit_addresses() => ImageCode::For32Bit(arch.to_owned()),
             (ImageKind::TileIr, _) => ImageCode::Unknown(UnknownCode::TileIr),
             (ImageKind::MetalLibrary | ImageKind::MetalBinary, Some(arch)) => match PolicyTarget::parse(arch) {
                 Ok(target) => ImageCode::For(target),
@@ -130,6 +133,7 @@ impl ImageCode {
         match self {
             ImageCode::For(target) => Some(target.to_string()),
             ImageCode::Intermediate(arch) => Some(format!("{arch} (unlinked)")),
+            ImageCode::For32Bit(arch) => Some(format!("{arch} (32-bit)")),
             ImageCode::Unknown(why) => Some(why.label().to_owned()),
             ImageCode::Empty => None,
         }

@@ -44,8 +44,8 @@ use super::{ContainerType, ContainerView, ImageView, UnknownValue};
 use crate::base::bytes::View;
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
+use crate::target::OffloadKind;
 use crate::target::nvptx::{self, Arch, Suffix};
-use crate::target::{OffloadKind, triple};
 
 /// Property of PTX from a linked object.
 const LINKAGE: (&str, &str) = ("linkage", "relocatable");
@@ -67,7 +67,7 @@ pub fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
     ImageView {
         kind: Some(OffloadKind::Cuda),
         image_kind: header.image_kind(),
-        triple: Some(triple::NVPTX64.to_owned()),
+        triple: Some(header.triple().to_owned()),
         arch: arch(entry).map(|arch| arch.to_string()),
         id: None,
         strings: if header.kind == kind::RELOCATABLE_PTX { vec![LINKAGE] } else { Vec::new() },

@@ -2,14 +2,14 @@
 //!
 //! Nothing is decompressed and no code is inspected, because every scan reports this for every image.
 
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader32, FileHeader64};
 use object::endian::Endianness;
 use object::read::elf::{FileHeader, SectionHeader};
 
 use super::CudaCode;
 use crate::base::bytes::{ObjectBytes, View};
 use crate::base::codec::is_compressed;
-use crate::format::{ImageKind, ImageView};
+use crate::format::{ImageKind, ImageView, is_32_bit_cubin};
 use crate::target::amdgpu::ELFOSABI_HSA;
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx;
@@ -53,7 +53,14 @@ pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {
 const FIRST_CODE_OBJECT: u8 = 2;
 
 fn elf_file(view: View<'_>) -> Option<Origin> {
-    let header = FileHeader64::<Endianness>::parse(view.data()).ok()?;
+    if is_32_bit_cubin(view) {
+        return elf_file_of::<FileHeader32<Endianness>>(view);
+    }
+    elf_file_of::<FileHeader64<Endianness>>(view)
+}
+
+fn elf_file_of<H: FileHeader<Endian = Endianness>>(view: View<'_>) -> Option<Origin> {
+    let header = H::parse(view.data()).ok()?;
     let endian = header.endian().ok()?;
     let file = Elf { header, endian, view };
     let abi = header.e_ident().abi_version;
@@ -72,8 +79,8 @@ fn elf_file(view: View<'_>) -> Option<Origin> {
     })
 }
 
-struct Elf<'data> {
-    header: &'data FileHeader64<Endianness>,
+struct Elf<'data, H> {
+    header: &'data H,
     endian: Endianness,
     view: View<'data>,
 }
@@ -96,7 +103,7 @@ const FIRST_TOOLKIT: u16 = 20;
 /// Maximum number of notes that are read. nvlink writes two for each input.
 const MAX_NOTES: usize = 1 << 14;
 
-impl Elf<'_> {
+impl<H: FileHeader<Endian = Endianness>> Elf<'_, H> {
     /// Returns the string of the compiler in `.comment`. Every tool adds a string there. If the compiler has none,
     /// returns the string of another tool.
     fn comment(&self) -> Option<String> {

@@ -108,6 +108,8 @@ impl DeviceCode {
             return Err("is of a kind that is newer than this program");
         }
         match (Platform::of(image.triple.as_deref(), arch), image.image_kind) {
+            // Only 32-bit programs load it.
+            _ if image.has_32_bit_addresses() => {}
             (_, ImageKind::Empty | ImageKind::Bitcode | ImageKind::Nvvm) | (Some(Platform::Host), _) => {}
             // The tag of the wheel states the system.
             (Some(Platform::Metal), _) => {}

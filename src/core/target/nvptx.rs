@@ -82,7 +82,7 @@ pub struct Cubin<'data> {
 
 /// First architecture with a suffix. From this number on, 0x800 in `e_flags` stands for `a`. ptxas of CUDA 8 and 9 sets
 /// the same bit in cubins for sm_60 and sm_61, which have no suffix.
-const FIRST_SPECIFIC: u32 = 90;
+pub(crate) const FIRST_SPECIFIC: u32 = 90;
 
 impl<'data> Cubin<'data> {
     /// Returns the architecture; `None` for an unknown ABI version.

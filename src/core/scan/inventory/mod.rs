@@ -30,7 +30,7 @@ use crate::target::nvcc_names::{NvccForm, NvidiaCode, Spelling};
 use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch, triple};
 
 pub use address::DiskLocation;
-pub use contradiction::{contradicting_arch, contradicting_arch_of};
+pub use contradiction::{contradicting_arch, contradicting_arch_of, is_narrower};
 pub use cuda_code::CudaCode;
 pub use device_link::{CodeRole, DeviceLink, DeviceLinks, LinkInput, LinkPlace};
 pub use kpack::{FoundArchive, KpackReference};

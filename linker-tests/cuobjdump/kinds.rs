@@ -3,12 +3,13 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::compare::object;
 use super::{pair, same};
 use crate::fatbinary::cubins;
 use crate::harness::directives::fixture;
+use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
 
@@ -90,6 +91,10 @@ pub fn kinds(directory: &Path) -> Result<()> {
     let objects = OBJECTS.iter().map(|(name, _)| format!("{name}.o"));
     for file in containers.chain(objects).chain(IMAGES.map(str::to_owned)) {
         same(&pair, &file, &LISTS)?;
+    }
+    for (file, kind) in [("answer.ltoir", "nvvm"), ("optix.optixir", "optixir")] {
+        let scan = Step::new(directory, fatbin_program()).args(["scan", "--json", file]).run()?;
+        ensure!(scan.stdout.contains(&format!("\"image\": \"{kind}\"")), "{}", scan.error(kind));
     }
     Ok(())
 }

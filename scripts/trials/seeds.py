@@ -79,6 +79,8 @@ def images(shop):
         (17, layout.pack("I", 6)), (14, layout.pack("II", 2, 2)),
         (15, layout.pack("II", 6, 1) + b"kernel\0\0"), (7, layout.pack("I", 9) + source),
         (5, layout.pack("I", 1) + b"kernel\0\0"), (8, layout.pack("III", 9, 7, 1))]))
+    lto_ir = shop.read(LTO_IR)
+    shop.add("code.optixir", lto_ir[:14] + b"\2" + lto_ir[15:])
 
 
 def containers(shop):

@@ -116,3 +116,18 @@ fn an_unknown_kind_is_kept_and_does_not_pass_a_policy() {
     let reason = "is of a kind that is newer than this program, which may not be allowed";
     assert!(run.out.contains(reason), "{}", run.out);
 }
+
+#[test]
+fn its_version_is_that_of_a_release_of_cuda() {
+    let sandbox = sandbox();
+    let answer = |file: &str| sandbox.fatbin(&format!("requires {file}")).out;
+    assert!(answer("a.tilebc").starts_with("a.tilebc: 1 image: CUDA 13.5\n"), "{}", answer("a.tilebc"));
+    for file in ["a.tilebc", "tile"] {
+        assert!(answer(file).contains("Tile IR 13.5 (image 0)"), "{}", answer(file));
+    }
+    let mut older = sandbox.read("a.tilebc");
+    older[9] = 4;
+    sandbox.file("older", older);
+    assert!(answer("older").contains("CUDA 13.4"), "{}", answer("older"));
+    assert!(sandbox.fatbin("scan -v older").ok().contains("Tile IR 13.4"));
+}

@@ -61,7 +61,7 @@ impl DeviceImage {
                 image.triple = Some(Cow::Borrowed(ptx.map_or(triple::NVPTX64, nvptx::Ptx::triple)));
                 image.arch = ptx.map(|ptx| ptx.target.to_owned());
             }
-            ImageKind::Nvvm => {
+            ImageKind::Nvvm | ImageKind::OptixIr => {
                 image.triple = Some(Cow::Borrowed(triple::NVPTX64));
                 image.arch = lto_ir::LtoIr::read(view).arch.map(|arch| arch.to_string());
             }
@@ -102,6 +102,7 @@ pub fn is_device_code(image_kind: ImageKind, triple: Option<&str>) -> bool {
         ImageKind::Ptx
         | ImageKind::SpirV
         | ImageKind::Nvvm
+        | ImageKind::OptixIr
         | ImageKind::TileIr
         | ImageKind::MetalLibrary
         | ImageKind::MetalBinary => true,
@@ -124,7 +125,8 @@ fn kind_of(view: View<'_>) -> ImageKind {
         return ImageKind::Empty;
     }
     if let Some(&(_, kind)) = MAGICS.iter().find(|(magic, _)| view.starts_with(magic)) {
-        return kind;
+        let is_optix = kind == ImageKind::Nvvm && lto_ir::form(view) == lto_ir::NvvmForm::Optix;
+        return if is_optix { ImageKind::OptixIr } else { kind };
     }
     if let Some(container_type) = ContainerType::of_magic(view) {
         return container_type.descriptor().image_kind.unwrap_or_default();

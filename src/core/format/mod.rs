@@ -26,7 +26,7 @@ mod image_kind;
 #[cfg(feature = "files")]
 pub mod kernel_store;
 pub mod kpack;
-mod lto_ir;
+pub mod lto_ir;
 mod magic;
 pub mod metal_archive;
 pub mod metal_binary;

@@ -150,6 +150,7 @@ pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::Bitcode => checked(image_kind, view, "LLVM bitcode, compiled to machine code at link time"),
         ImageKind::MetalBinary => checked(image_kind, view, "machine code of an undocumented GPU"),
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
+        ImageKind::OptixIr => Inspection::not_inspected("OptiX IR, compiled by the OptiX library"),
         ImageKind::DxContainer => checked(image_kind, view, "a DirectX shader"),
         ImageKind::Metadata => Inspection::not_inspected("no device code"),
         ImageKind::Empty => Inspection::not_inspected("empty image"),

@@ -36,6 +36,8 @@ pub enum CodeForm {
     LinkTime,
     /// NVIDIA's Tile IR.
     TileIr,
+    /// NVIDIA's OptiX IR.
+    OptixIr,
     /// A kind that is newer than this program, by its number.
     UnknownKind(u64),
     /// Not loadable by any runtime.
@@ -53,6 +55,7 @@ impl CodeForm {
             CodeForm::Air => "AIR",
             CodeForm::LinkTime => "code for a device linker",
             CodeForm::TileIr => "Tile IR",
+            CodeForm::OptixIr => "OptiX IR",
             CodeForm::UnknownKind(_) => "images of an unknown kind",
             CodeForm::Other => "images of this form",
         }
@@ -159,6 +162,9 @@ pub enum Incompatibility {
     /// It is input for a device linker.
     #[error("it is input for a device linker, not machine code")]
     LinkTime,
+    /// It is OptiX IR.
+    #[error("it is OptiX IR, which the OptiX library compiles")]
+    OptixIr,
     /// It is Tile IR. No document states which devices run it, or how it ranks among other code.
     #[error("it is Tile IR, which the driver may compile: NVIDIA does not document when it does")]
     TileIr,
@@ -193,6 +199,7 @@ impl Code<'_> {
     pub fn runs_on(&self, device: &Device) -> Result<LoadMethod, Incompatibility> {
         match (Platform::of(self.triple, self.arch), self.form) {
             (_, CodeForm::LinkTime) => return Err(Incompatibility::LinkTime),
+            (_, CodeForm::OptixIr) => return Err(Incompatibility::OptixIr),
             (_, CodeForm::Other) => return Err(Incompatibility::Form),
             (None, _) => return Err(Incompatibility::Unspecified),
             (Some(platform), _) if platform != device.platform() => return Err(Incompatibility::Platform(platform)),

@@ -120,6 +120,7 @@ impl ImageCode {
                 Ok(target @ PolicyTarget::Triple(_)) => ImageCode::For(target),
                 _ => ImageCode::Unknown(UnknownCode::Target),
             },
+            (ImageKind::OptixIr, _) => ImageCode::Intermediate(image.image_kind.name().to_owned()),
             (ImageKind::Bitcode | ImageKind::Nvvm, arch) => match arch.and_then(nvptx::Arch::parse) {
                 Some(arch) if image.image_kind == ImageKind::Nvvm => ImageCode::For(PolicyTarget::LtoIr(arch)),
                 _ => ImageCode::Intermediate(arch.unwrap_or(image.image_kind.name()).to_owned()),

@@ -59,6 +59,35 @@ fn reads_a_32_bit_cubin() {
     }
 }
 
+/// LLVM's strip and objcopy leave such references. `linker-tests/inspect/stripped.rs` runs them.
+#[test]
+fn a_cubin_with_broken_references_is_a_problem() {
+    let plain = fixture("answer-sm_90.cubin");
+    let at = |bytes: &[u8]| plain.windows(bytes.len()).position(|it| it == bytes).unwrap();
+    let symbol = at(b"\x12\x10\x0c\0\0\0\0\0\0\0\0\0\0\x01");
+    let registers = at(b"\x04\x2f\x08\0\x06\0\0\0") + 4;
+    let view = View::new(&plain);
+    let elf = Elf::<Header64>::read(view).unwrap();
+    let info = object::ObjectSection::index(&elf.section(".nv.info.answer_kernel").unwrap()).0;
+    let headers = u64::from_le_bytes(plain[0x28..0x30].try_into().unwrap()) as usize;
+    let cases = [
+        (symbol, 0x11, "code section at 0x500: no function symbol is in .text.answer_kernel"),
+        (registers, 4, "NVIDIA attribute at 0x0: symbol 4 has registers or a stack, and is no function"),
+        (
+            headers + info * 64 + 44,
+            10,
+            ".nv.info.answer_kernel is about section 10, and the code of answer_kernel is section 12",
+        ),
+    ];
+    assert_eq!(inspect_image(&plain).problems, []);
+    for (place, value, message) in cases {
+        let mut bytes = plain.clone();
+        bytes[place] = value;
+        let problems: Vec<String> = inspect_image(&bytes).problems.iter().map(ToString::to_string).collect();
+        assert!(problems.len() == 1 && problems[0].contains(message), "{message}: {problems:?}");
+    }
+}
+
 /// The note is found without section headers, but the code sizes are not.
 #[test]
 fn reads_the_note_of_a_code_object_without_section_headers() {

@@ -9,6 +9,7 @@
 //! prints `STACK:0` regardless of the frame, because they have no `EIATTR_MIN_STACK_SIZE`.
 
 mod info;
+mod integrity;
 pub mod listing;
 
 use object::{Object, ObjectSection};
@@ -46,7 +47,9 @@ pub fn kernels(elf: &Elf<'_, impl Width>, problems: &mut Vec<Malformed>) -> Vec<
     let function_info = function_info(elf, problems);
     let banks = constant_banks(elf);
     let mut kernels = Vec::new();
-    for function in elf.functions().into_iter().filter(|function| function.other & STO_CUDA_ENTRY != 0) {
+    let functions = elf.functions();
+    problems.extend(integrity::defect(elf, &functions, &function_info).err());
+    for function in functions.into_iter().filter(|function| function.other & STO_CUDA_ENTRY != 0) {
         // Any number of symbols can share a name of any length, and the attributes that belong to it.
         if charge_kernel(elf.view, [function.name.len()], 0).is_err() {
             break;

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`compare`] | lists, extraction and dumps of objects, archives and containers; mistakes |
 //! | [`forged`] | entries of every kind and with every flag |
+//! | [`kinds`] | code with 32-bit addresses, Tile IR, LTO-IR, OptiX IR, and containers without entries |
 //! | [`libraries`] | libraries that people install |
 //! | [`divergences`] | the divergences that the module of the drop-in lists |
 
 mod compare;
 mod divergences;
 mod forged;
+mod kinds;
 mod libraries;
 
 use std::path::Path;
@@ -26,6 +28,7 @@ pub fn trials() -> Vec<Trial> {
         trial("options".to_owned(), compare::options),
         trial("mistakes".to_owned(), compare::mistakes),
         trial("entries".to_owned(), forged::entries),
+        trial("kinds".to_owned(), kinds::kinds),
         trial("divergences".to_owned(), divergences::divergences),
     ];
     trials.extend(libraries::trials());

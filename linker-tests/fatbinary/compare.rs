@@ -21,6 +21,9 @@ const ODD_PTX: &str = "// a comment\r\n/* .version 1.2 */ \t /* two\nlines */\n\
                        debug\n.address_size  64\n\n.file 1 \"a  b // c /* d \\\"  e\"\n\n.visible .entry k ( .param .u64  p \
                        )\n{\n\t.reg .b64 \t%rd<3>;  \n /*/ ld.param.u64  %rd1, [p]; /* x */\n\tret;/**/\x0b \x0c \n}\n\n \n";
 
+/// PTX with 32-bit addresses.
+const PTX_32: &[u8] = b".version 7.0\n.target sm_75\n.address_size 32\n.visible .entry k()\n{\nret;\n}\n";
+
 /// A header of Tile IR and arbitrary bytes, which fatbinary accepts.
 const FAKE_TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\x02\x03 instead of bytecode";
 
@@ -30,7 +33,10 @@ pub fn prepare(directory: &Path) -> Result<Pair> {
     let lto_ir = std::fs::read(fixture("answer-sm_90.ltoir")?)?;
     let tile_ir = std::fs::read(fixture("answer.tilebc")?)?;
     let crlf = ODD_PTX.replace('\n', "\r\n");
-    let files: [(&str, &[u8]); 18] = [
+    let cubin_32 = std::fs::read(fixture("answer-sm_75-32.cubin")?)?;
+    let files: [(&str, &[u8]); 20] = [
+        ("sm_75-32.cubin", &cubin_32),
+        ("sm_75-32.ptx", PTX_32),
         ("sm_90.ltoir", &lto_ir),
         ("sm_90a.ltoir", &lto_ir),
         ("sm_100.tileir", &tile_ir),

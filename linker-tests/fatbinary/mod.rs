@@ -55,6 +55,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(trial("relocatable/images".to_owned(), relocatable::are_read));
     trials.push(trial("nvfatbin".to_owned(), nvfatbin::have_equal_results));
     trials.push(trial("tile-ir/images".to_owned(), tile_ir::are_read));
+    trials.push(trial("tile-ir/architectures".to_owned(), tile_ir::have_the_architecture_of_their_code));
     trials.push(trial("tile-ir/drop-in".to_owned(), tile_ir::is_embedded_by_the_drop_in));
     for release in clang::RELEASES {
         let test = move |directory: &Path| clang::builds_an_object(directory, release);

@@ -10,7 +10,7 @@ use crate::harness::directives::fixture;
 use crate::harness::fatbin_program;
 use crate::harness::program::write_program;
 use crate::harness::step::Step;
-use crate::harness::tools::{fetched, find_in, not_fetched};
+use crate::harness::tools::{Tool, fetched, find_in, not_fetched};
 
 /// Two tile kernels and an ordinary one.
 const SOURCE: &str = "#include <cuda_tile.h>\n\
@@ -59,6 +59,32 @@ pub fn are_read(directory: &Path) -> Result<()> {
         let kernels = document["files"][0]["images"][0]["kernels"].as_array().cloned().unwrap_or_default();
         let kernels: Vec<&str> = kernels.iter().filter_map(|kernel| kernel["name"].as_str()).collect();
         ensure!(!kernels.is_empty() && entries.eq(kernels.iter().copied()), "{}", json.error(text.stdout));
+    }
+    Ok(())
+}
+
+/// The architectures of the cubins are those in the names of cuobjdump, except for the suffix `f`, which cuobjdump leaves
+/// out. nvcc labels cubins of Tile IR for more devices.
+pub fn have_the_architecture_of_their_code(directory: &Path) -> Result<()> {
+    let nvcc = program("nvcc")?;
+    for arch in ["sm_75", "sm_90", "sm_100f"] {
+        let arch_option = format!("-arch={arch}");
+        let options = [arch_option.as_str(), "--enable-tile", "-std=c++20", "-c", "-o", "tile.o", "tile.cu"];
+        std::fs::write(directory.join("tile.cu"), SOURCE)?;
+        Step::new(directory, &nvcc).args(options).run()?;
+        let verified = fatbin(directory, &["verify", "tile.o"])?;
+        ensure!(verified.stdout.ends_with("device images, intact\n"), "{}", verified.error(arch));
+        let json = fatbin(directory, &["scan", "--json", "tile.o"])?;
+        let document: serde_json::Value = serde_json::from_str(&json.stdout)?;
+        let containers = document["files"][0]["containers"].as_array().cloned().unwrap_or_default();
+        let images =
+            containers.iter().flat_map(|container| container["images"].as_array().cloned().unwrap_or_default());
+        let cubins = images.filter(|image| image["image"] == "elf");
+        let ours: Vec<String> =
+            cubins.filter_map(|image| Some(image["arch"].as_str()?.trim_end_matches('f').to_owned())).collect();
+        let list = Step::new(directory, Tool::Cuobjdump.path()?).args(["-lelf", "tile.o"]).run()?;
+        let theirs: Vec<&str> = list.stdout.lines().filter_map(|line| line.rsplit('.').nth(1)).collect();
+        ensure!(!ours.is_empty() && ours == theirs, "{arch}: {ours:?}, cuobjdump: {theirs:?}");
     }
     Ok(())
 }

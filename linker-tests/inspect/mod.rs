@@ -11,6 +11,7 @@ pub mod locations;
 mod others;
 mod real;
 mod refused;
+mod stripped;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,10 +26,16 @@ use crate::harness::tools::Tool;
 use crate::harness::trial::{completion, fresh_directory};
 
 pub fn trials() -> Vec<Trial> {
-    [amdgpu::trials(), cubin::trials(), locations::trials(), others::trials(), real::trials(), refused::trials()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [
+        amdgpu::trials(),
+        cubin::trials(),
+        locations::trials(),
+        others::trials(),
+        real::trials(),
+        refused::trials(),
+        stripped::trials(),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// Returns a trial in a separate directory.

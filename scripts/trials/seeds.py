@@ -11,8 +11,8 @@ import zipfile
 from trials import layout
 
 HSACO, CUBIN, PTX, LTO_IR = "answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx", "answer-sm_90.ltoir"
-IMAGES = [HSACO, "answer-gfx90a-debug.hsaco", CUBIN, "answer-sm_90-debug.cubin", PTX, LTO_IR, "answer.tilebc", "answer-dg2.zebin",
-          "answer.metallib", "answer.oxart", "answer.kdb", "answer.aks2"]
+IMAGES = [HSACO, "answer-gfx90a-debug.hsaco", CUBIN, "answer-sm_90-debug.cubin", "answer-sm_75-32.cubin", PTX, LTO_IR,
+          "answer.tilebc", "answer-dg2.zebin", "answer.metallib", "answer.oxart", "answer.kdb", "answer.aks2"]
 # Inputs of fuzz targets, for formats that fatbin does not write.
 CORPUS = ["dxbc/dxil", "hcf/two", "kpack/zstd", "metal_archive/answer.metallib", "ocloc_archive/members", "syclbin/two"]
 TARGET = f"--target={layout.GFX90A.decode()}="
@@ -79,6 +79,8 @@ def images(shop):
         (17, layout.pack("I", 6)), (14, layout.pack("II", 2, 2)),
         (15, layout.pack("II", 6, 1) + b"kernel\0\0"), (7, layout.pack("I", 9) + source),
         (5, layout.pack("I", 1) + b"kernel\0\0"), (8, layout.pack("III", 9, 7, 1))]))
+    lto_ir = shop.read(LTO_IR)
+    shop.add("code.optixir", lto_ir[:14] + b"\2" + lto_ir[15:])
 
 
 def containers(shop):

@@ -168,3 +168,34 @@ fn ltoir_has_the_names_of_nvcc() {
     let table = sandbox.fatbin("scan pruned").ok();
     assert!(table.contains("ptx") && !table.contains("nvvm"), "{table}");
 }
+
+/// nvcc 13.5 and nvJitLink 13.5 write these forms; only the word at 14 and the list of properties differ.
+#[test]
+fn optix_ir_and_linked_ltoir_are_told_apart() {
+    let sandbox = sandbox();
+    let with_form = |form: u8| {
+        let mut bytes = sandbox.read("a.ltoir");
+        bytes[14] = form;
+        bytes
+    };
+    sandbox.file("linked.ltoir", with_form(0)).file("a.optixir", with_form(2));
+    let table = "\
+a.optixir: raw, 2044 bytes, 1 device image
+  CONTAINER  SECTION  KIND  TRIPLE               ARCH   IMAGE    OFFSET  SIZE
+  optixir    -        -     nvptx64-nvidia-cuda  sm_90  optixir     0x0  2044
+";
+    assert_eq!(sandbox.fatbin("scan a.optixir").ok(), table);
+    assert_eq!(
+        sandbox.fatbin("verify a.optixir").ok(),
+        "a.optixir: 1 device image, no damage found, 1 OptiX IR, not inspected\n"
+    );
+    assert_eq!(sandbox.fatbin("extract a.optixir -o out").ok(), "out/a.optixir.0-nvptx64-nvidia-cuda-sm_90.optixir\n");
+    let run = sandbox.fatbin("select --device H100 a.optixir");
+    assert!(run.status == 1 && run.out.contains("it is OptiX IR, which the OptiX library compiles"), "{}", run.out);
+    for (file, is_linked) in [("a.ltoir", false), ("linked.ltoir", true)] {
+        let json = sandbox.fatbin(&format!("scan --json {file}")).ok();
+        assert_eq!(json.contains("\"linkage\": \"linked\""), is_linked, "{json}");
+        assert!(json.contains("\"image\": \"nvvm\"") && json.contains("\"format_version\": \"1.67\""), "{json}");
+        assert!(sandbox.fatbin(&format!("scan -v {file}")).ok().contains("LTO-IR 1.67"), "{file}");
+    }
+}

@@ -54,6 +54,7 @@ mod metadata;
 mod metal;
 #[cfg(target_os = "linux")]
 mod names;
+mod nvidia_32_bit;
 #[cfg(target_os = "linux")]
 mod outputs;
 mod overview;

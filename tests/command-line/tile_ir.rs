@@ -16,6 +16,27 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
+/// nvcc 13.5 stores cubins of Tile IR for `sm_90a` in entries for `sm_90`, and those for `sm_100a` in entries for `sm_100f`.
+#[test]
+fn a_cubin_of_tile_ir_runs_on_fewer_devices_than_its_entry_states() {
+    let sandbox = Sandbox::new();
+    let mut cubin = crate::fixture("answer-sm_90.cubin");
+    let attribute = cubin.windows(6).position(|bytes| bytes == b"\x02\x09\0\0\x02\x0c").unwrap();
+    cubin[attribute + 2] = 1;
+    sandbox.file("sm_90a.cubin", cubin);
+    for (compression, arch) in [("none", "sm_90a"), ("zstd", "sm_90")] {
+        sandbox.fatbin(&format!("pack --kind cuda -o fat --image file=sm_90a.cubin,compress={compression}")).ok();
+        let mut fat = sandbox.read("fat");
+        let flags = 16 + 42;
+        assert_eq!(fat[flags], 0x10, "the suffix a");
+        fat[flags] = 0;
+        sandbox.file("fat", fat);
+        assert_eq!(sandbox.fatbin("verify fat").ok(), "fat: 1 device image, intact\n", "{compression}");
+        let table = sandbox.fatbin("scan fat").ok();
+        assert!(table.contains(&format!(" {arch} ")) && !table.contains("states"), "{table}");
+    }
+}
+
 #[test]
 fn is_listed_inspected_verified_and_extracted() {
     let sandbox = sandbox();
@@ -94,4 +115,19 @@ fn an_unknown_kind_is_kept_and_does_not_pass_a_policy() {
     assert_eq!(run.status, 2);
     let reason = "is of a kind that is newer than this program, which may not be allowed";
     assert!(run.out.contains(reason), "{}", run.out);
+}
+
+#[test]
+fn its_version_is_that_of_a_release_of_cuda() {
+    let sandbox = sandbox();
+    let answer = |file: &str| sandbox.fatbin(&format!("requires {file}")).out;
+    assert!(answer("a.tilebc").starts_with("a.tilebc: 1 image: CUDA 13.5\n"), "{}", answer("a.tilebc"));
+    for file in ["a.tilebc", "tile"] {
+        assert!(answer(file).contains("Tile IR 13.5 (image 0)"), "{}", answer(file));
+    }
+    let mut older = sandbox.read("a.tilebc");
+    older[9] = 4;
+    sandbox.file("older", older);
+    assert!(answer("older").contains("CUDA 13.4"), "{}", answer("older"));
+    assert!(sandbox.fatbin("scan -v older").ok().contains("Tile IR 13.4"));
 }

@@ -155,6 +155,7 @@ fn target_and_seed(container: ContainerType) -> (&'static str, &'static str) {
         ContainerType::Bitcode => ("bitcode", "wrapped.bc"),
         ContainerType::SpirV => ("device_elf", "module.spv"),
         ContainerType::LtoIr => ("device_elf", "answer-sm_90.ltoir"),
+        ContainerType::OptixIr => ("device_elf", "code.optixir"),
         ContainerType::TileIr => ("tile_ir", "answer.tilebc"),
         ContainerType::Embedded => ("embedded", "arrays.o"),
     }

@@ -133,6 +133,9 @@ fn versioned_format(image: &Image) -> &'static str {
         ImageKind::Elf if image.triple.as_deref().is_some_and(subarch::is_amdgpu) => "code object",
         ImageKind::Elf => "cubin ABI",
         ImageKind::Ptx => "PTX",
+        ImageKind::Nvvm => "LTO-IR",
+        ImageKind::OptixIr => "OptiX IR",
+        ImageKind::TileIr => "Tile IR",
         _ => "SPIR-V",
     }
 }
@@ -228,7 +231,11 @@ pub fn verified_text(file: &File, problems: usize) -> String {
     };
     let count = |kind| file.device_images().filter(|image| image.image_kind == kind).count();
     // Only the size that the container states can be checked for these.
-    let unread = [(ImageKind::Unknown, "of unknown format"), (ImageKind::Nvvm, "LTO-IR, not inspected")];
+    let unread = [
+        (ImageKind::Unknown, "of unknown format"),
+        (ImageKind::Nvvm, "LTO-IR, not inspected"),
+        (ImageKind::OptixIr, "OptiX IR, not inspected"),
+    ];
     let unread = unread.map(|(kind, reason)| (count(kind), reason)).into_iter().filter(|(count, _)| *count > 0);
     let mut parts = vec![images];
     match problems {

@@ -26,7 +26,7 @@ impl VerifiedFile {
             json.field("intact", !has_problem && wrong.is_empty());
             json.field("images", file.device_images().count());
             // Images whose contents are not inspected.
-            json.field("unread", count(ImageKind::Unknown) + count(ImageKind::Nvvm));
+            json.field("unread", count(ImageKind::Unknown) + count(ImageKind::Nvvm) + count(ImageKind::OptixIr));
             json.optional("not_opened", file.not_opened.map(NotOpened::name));
             json.objects("defects", wrong, |json, error| {
                 json.field("code", error.class().code.name());

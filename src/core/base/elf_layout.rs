@@ -14,6 +14,9 @@ use object::elf::{
 /// First bytes of a 64-bit file in little-endian order.
 pub const LITTLE_ENDIAN_64: &[u8] = b"\x7fELF\x02\x01";
 
+/// First bytes of a 32-bit file in little-endian order.
+pub const LITTLE_ENDIAN_32: &[u8] = b"\x7fELF\x01\x01";
+
 /// Offsets in the identification, which is the same in both widths.
 pub const EI_CLASS: u64 = offset_of!(Ident, class) as u64;
 pub const EI_DATA: u64 = offset_of!(Ident, data) as u64;

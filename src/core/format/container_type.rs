@@ -96,6 +96,8 @@ container_types! {
     SpirV,
     /// LTO-IR without a container, at a place where containers are expected.
     LtoIr,
+    /// OptiX IR without a container, at a place where containers are expected.
+    OptixIr,
     /// Tile IR without a container, at a place where containers are expected.
     TileIr,
     /// A device image without a container, anywhere in the data of a file.
@@ -255,6 +257,7 @@ impl ContainerType {
             ContainerType::Bitcode => bare_image("bitcode", ImageKind::Bitcode),
             ContainerType::SpirV => bare_image("spirv", ImageKind::SpirV),
             ContainerType::LtoIr => bare_image("ltoir", ImageKind::Nvvm),
+            ContainerType::OptixIr => bare_image("optixir", ImageKind::OptixIr),
             ContainerType::TileIr => bare_image("tileir", ImageKind::TileIr),
             ContainerType::Embedded => Descriptor {
                 name: "embedded",

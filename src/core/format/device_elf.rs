@@ -5,12 +5,12 @@
 
 use std::iter;
 
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader32, FileHeader64};
 use object::endian::{Endian, Endianness};
 use object::read::elf::{FileHeader, Note, ProgramHeader, SectionHeader};
 
 use crate::base::bytes::{Extent, Resource, Table, View};
-use crate::base::elf_layout::{ELF64, LITTLE_ENDIAN_64};
+use crate::base::elf_layout::{ELF32, ELF64, ElfLayout, LITTLE_ENDIAN_32, LITTLE_ENDIAN_64};
 use crate::base::error::{Cause, Malformed};
 use crate::base::range::offset_from;
 use crate::target::cuda_tool_note::{self, CudaToolNote};
@@ -54,18 +54,35 @@ pub fn is_debug_section(name: &[u8]) -> bool {
 /// Type of the section `.nv.compat`: `SHT_LOPROC` + 0x86 in every cubin that has it.
 const SHT_NV_COMPAT: elf::SectionType = elf::SectionType(0x7000_0086);
 
-/// Reads the headers of a 64-bit ELF file (no device is 32-bit), and checks that everything they point to exists.
+/// Returns whether a file is a cubin with 32-bit addresses. `nvcc -m32` and `ptxas -m32` up to CUDA 12.0 write them; all
+/// other device code is 64-bit.
+pub fn is_32_bit_cubin(view: View<'_>) -> bool {
+    let machine = view.u16("ELF machine", ELF32.e_machine).ok().map(elf::Machine);
+    view.starts_with(LITTLE_ENDIAN_32) && machine == Some(elf::EM_CUDA)
+}
+
+/// Reads the headers of an ELF file for a device, and checks that everything they point to exists.
 pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
+    if is_32_bit_cubin(view) {
+        return read_headers::<FileHeader32<Endianness>>(view, &ELF32);
+    }
+    read_headers::<FileHeader64<Endianness>>(view, &ELF64)
+}
+
+fn read_headers<'data, H: FileHeader<Endian = Endianness>>(
+    view: View<'data>,
+    layout: &ElfLayout,
+) -> Result<DeviceElf<'data>, Malformed> {
     let malformed = |error: object::Error| view.malformed("ELF header", 0, Cause::object_file(error));
     let available = view.size();
-    if available < ELF64.header_size {
-        return Err(view.malformed("ELF header", 0, Cause::Truncated { needed: ELF64.header_size, available }));
+    if available < layout.header_size {
+        return Err(view.malformed("ELF header", 0, Cause::Truncated { needed: layout.header_size, available }));
     }
-    let header = FileHeader64::<Endianness>::parse(view.data()).map_err(malformed)?;
+    let header = H::parse(view.data()).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
     let machine = header.e_machine(endian);
     let flags = header.e_flags(endian).0;
-    let size = end(header, endian, view)?;
+    let size = end(header, layout, endian, view)?;
     let cubin = (machine == elf::EM_CUDA).then(|| cubin(header, endian, view));
     let arch = match machine {
         elf::EM_AMDGPU => amdgpu::target_id_of_e_flags(flags),
@@ -73,6 +90,7 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
         _ => cubin.as_ref().and_then(Cubin::arch).map(|arch| arch.to_string()),
     };
     let triple = match machine {
+        elf::EM_CUDA if !header.is_class_64() => Some(triple::NVPTX),
         musa::EM_MTGPU => has_musa_note(header, endian, view).then_some(musa::TRIPLE),
         _ => triple::of_machine(machine, endian.is_little_endian()),
     };
@@ -83,7 +101,7 @@ pub fn read(view: View<'_>) -> Result<DeviceElf<'_>, Malformed> {
 /// other bytes.
 pub fn broken(view: View<'_>) -> Option<Malformed> {
     let machine = view.u16("ELF machine", ELF64.e_machine).ok().map(elf::Machine)?;
-    let is_for_a_device = is_device_machine(machine) && view.starts_with(LITTLE_ENDIAN_64);
+    let is_for_a_device = is_32_bit_cubin(view) || is_device_machine(machine) && view.starts_with(LITTLE_ENDIAN_64);
     if is_for_a_device { read(view).err() } else { None }
 }
 
@@ -93,23 +111,23 @@ pub fn is_device_machine(machine: elf::Machine) -> bool {
 }
 
 /// Notes of all sections, until the budget is exhausted.
-fn notes<'data>(
-    header: &FileHeader64<Endianness>,
+fn notes<'data, H: FileHeader<Endian = Endianness>>(
+    header: &H,
     endian: Endianness,
     view: View<'data>,
-) -> impl Iterator<Item = Note<'data, FileHeader64<Endianness>>> {
+) -> impl Iterator<Item = Note<'data, H>> {
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
     let lists = sections.iter().filter_map(move |section| section.notes(endian, view.data()).ok().flatten());
     let notes = lists.flat_map(|mut list| iter::from_fn(move || list.next().ok().flatten()));
     notes.take_while(move |_| view.charge("ELF note", Resource::Work, 1).is_ok())
 }
 
-fn has_musa_note(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> bool {
+fn has_musa_note(header: &impl FileHeader<Endian = Endianness>, endian: Endianness, view: View<'_>) -> bool {
     notes(header, endian, view).any(|it| it.name() == musa::NOTE_OWNER && it.n_type(endian).0 == musa::NOTE_TYPE)
 }
 
 /// Reads the processor's name from the notes of a zebin, or the version of its architecture.
-fn intel_arch(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Option<String> {
+fn intel_arch(header: &impl FileHeader<Endian = Endianness>, endian: Endianness, view: View<'_>) -> Option<String> {
     let mut product = None;
     let mut version = None;
     for note in notes(header, endian, view).filter(|note| note.name() == intel::NOTE_OWNER) {
@@ -123,7 +141,11 @@ fn intel_arch(header: &FileHeader64<Endianness>, endian: Endianness, view: View<
 }
 
 /// The tables of the cubin must have been checked.
-fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'data>) -> nvptx::Cubin<'data> {
+fn cubin<'data>(
+    header: &impl FileHeader<Endian = Endianness>,
+    endian: Endianness,
+    view: View<'data>,
+) -> nvptx::Cubin<'data> {
     let sections = header.section_headers(endian, view.data()).unwrap_or_default();
     let compat = sections.iter().find(|section| section.sh_type(endian) == SHT_NV_COMPAT);
     let compat = compat.and_then(|section| section.data(endian, view.data()).ok());
@@ -135,18 +157,23 @@ fn cubin<'data>(header: &FileHeader64<Endianness>, endian: Endianness, view: Vie
 
 /// Finds the end of an ELF file. The file does not state its size. It ends with the last structure that its headers
 /// point to, and all of these must be within the view.
-fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) -> Result<u64, Malformed> {
+fn end<H: FileHeader<Endian = Endianness>>(
+    header: &H,
+    layout: &ElfLayout,
+    endian: Endianness,
+    view: View<'_>,
+) -> Result<u64, Malformed> {
     let malformed = |field, at, error: object::Error| view.malformed(field, at, Cause::object_file(error));
     let part_end = |name, at, extent: Extent| match extent.end() {
         end if end <= view.size() => Ok(end),
         end => view.part(view.field(name, at), extent).map(|_| end),
     };
-    let segments_end = |table: Table| part_end("ELF program header offset", ELF64.e_phoff, table.extent());
-    let sections_end = |table: Table| part_end("ELF section header offset", ELF64.e_shoff, table.extent());
-    let phoff = header.e_phoff(endian);
-    let shoff = header.e_shoff(endian);
-    let segments_table = |count| Table { offset: phoff, count, entry_size: ELF64.segment_header_size };
-    let sections_table = |count| Table { offset: shoff, count, entry_size: ELF64.section_header_size };
+    let segments_end = |table: Table| part_end("ELF program header offset", layout.e_phoff, table.extent());
+    let sections_end = |table: Table| part_end("ELF section header offset", layout.e_shoff, table.extent());
+    let phoff = header.e_phoff(endian).into();
+    let shoff = header.e_shoff(endian).into();
+    let segments_table = |count| Table { offset: phoff, count, entry_size: layout.segment_header_size };
+    let sections_table = |count| Table { offset: shoff, count, entry_size: layout.section_header_size };
     // A table at offset 0 does not exist. A count that is too large for the header is in section 0. That section exists
     // even if the header states none; the header's count is then the minimum.
     let least = |offset: u64, count: u16| if offset == 0 { 0 } else { u64::from(count) };
@@ -154,25 +181,25 @@ fn end(header: &FileHeader64<Endianness>, endian: Endianness, view: View<'_>) ->
     segments_end(segments_table(least(phoff, header.e_phnum(endian))))?;
     sections_end(sections_table(least_sections))?;
     let segments = header.program_headers(endian, view.data());
-    let segments = segments.map_err(|error| malformed("ELF program header offset", ELF64.e_phoff, error))?;
+    let segments = segments.map_err(|error| malformed("ELF program header offset", layout.e_phoff, error))?;
     let sections = header.section_headers(endian, view.data());
-    let sections = sections.map_err(|error| malformed("ELF section header offset", ELF64.e_shoff, error))?;
+    let sections = sections.map_err(|error| malformed("ELF section header offset", layout.e_shoff, error))?;
     let segments_table = segments_table(segments.len() as u64);
     let sections_table = sections_table(sections.len() as u64);
     let work = [segments_table.count, sections_table.count].iter().sum();
     view.charge("ELF section header offset", Resource::Work, work)?;
     let all_sections = Table { count: least_sections.max(sections_table.count), ..sections_table };
     let machine = header.e_machine(endian);
-    let mut end = segments_end(segments_table)?.max(sections_end(all_sections)?).max(ELF64.header_size);
+    let mut end = segments_end(segments_table)?.max(sections_end(all_sections)?).max(layout.header_size);
     for (segment, at) in segments.iter().zip(segments_table.offsets()) {
         let (offset, size) = segment.file_range(endian);
-        let at = offset_from(at, ELF64.p_offset);
+        let at = offset_from(at, layout.p_offset);
         end = end.max(part_end("ELF segment offset", at, Extent { offset, size })?);
     }
     for (section, at) in sections.iter().zip(sections_table.offsets()) {
         if has_stored_bytes(machine, section.sh_type(endian)) {
-            let extent = Extent { offset: section.sh_offset(endian), size: section.sh_size(endian) };
-            end = end.max(part_end("ELF section offset", offset_from(at, ELF64.sh_offset), extent)?);
+            let extent = Extent { offset: section.sh_offset(endian).into(), size: section.sh_size(endian).into() };
+            end = end.max(part_end("ELF section offset", offset_from(at, layout.sh_offset), extent)?);
         }
     }
     Ok(end)

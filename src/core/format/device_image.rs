@@ -57,10 +57,11 @@ impl DeviceImage {
                 }
             }
             ImageKind::Ptx => {
-                image.triple = Some(Cow::Borrowed(triple::NVPTX64));
-                image.arch = nvptx::Ptx::read(view.data()).map(|ptx| ptx.target.to_owned());
+                let ptx = nvptx::Ptx::read(view.data());
+                image.triple = Some(Cow::Borrowed(ptx.map_or(triple::NVPTX64, nvptx::Ptx::triple)));
+                image.arch = ptx.map(|ptx| ptx.target.to_owned());
             }
-            ImageKind::Nvvm => {
+            ImageKind::Nvvm | ImageKind::OptixIr => {
                 image.triple = Some(Cow::Borrowed(triple::NVPTX64));
                 image.arch = lto_ir::LtoIr::read(view).arch.map(|arch| arch.to_string());
             }
@@ -101,6 +102,7 @@ pub fn is_device_code(image_kind: ImageKind, triple: Option<&str>) -> bool {
         ImageKind::Ptx
         | ImageKind::SpirV
         | ImageKind::Nvvm
+        | ImageKind::OptixIr
         | ImageKind::TileIr
         | ImageKind::MetalLibrary
         | ImageKind::MetalBinary => true,
@@ -123,7 +125,8 @@ fn kind_of(view: View<'_>) -> ImageKind {
         return ImageKind::Empty;
     }
     if let Some(&(_, kind)) = MAGICS.iter().find(|(magic, _)| view.starts_with(magic)) {
-        return kind;
+        let is_optix = kind == ImageKind::Nvvm && lto_ir::form(view) == lto_ir::NvvmForm::Optix;
+        return if is_optix { ImageKind::OptixIr } else { kind };
     }
     if let Some(container_type) = ContainerType::of_magic(view) {
         return container_type.descriptor().image_kind.unwrap_or_default();
@@ -150,6 +153,7 @@ mod tests {
             ("answer-gfx90a.hsaco", ImageKind::Elf, "amdgcn-amd-amdhsa", Some("gfx90a")),
             ("answer-gfx90a-xnack+.hsaco", ImageKind::Elf, "amdgcn-amd-amdhsa", Some("gfx90a:xnack+")),
             ("answer-sm_90.cubin", ImageKind::Elf, "nvptx64-nvidia-cuda", Some("sm_90")),
+            ("answer-sm_75-32.cubin", ImageKind::Elf, "nvptx-nvidia-cuda", Some("sm_75")),
             ("answer-sm_80.ptx", ImageKind::Ptx, "nvptx64-nvidia-cuda", Some("sm_80")),
         ];
         for (file, kind, triple, arch) in cases {
@@ -162,7 +166,7 @@ mod tests {
 
     #[test]
     fn determines_the_size_of_elf_files() {
-        for file in ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin"] {
+        for file in ["answer-x86_64.so", "answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_75-32.cubin"] {
             let path = format!("{}/../../fixtures/{file}", env!("CARGO_MANIFEST_DIR"));
             let mut bytes = std::fs::read(path).unwrap();
             let size = bytes.len() as u64;

@@ -36,6 +36,9 @@ image_kinds! {
     // nvcc uses this extension for the output of --ltoir.
     /// NVIDIA's intermediate representation for link-time optimisation.
     Nvvm => "nvvm", "ltoir";
+    // nvcc uses this extension for the output of --optix-ir.
+    /// OptiX IR: code that the OptiX library compiles.
+    OptixIr => "optixir", "optixir";
     // nvcc uses this extension for the output of --tilebc.
     /// Tile IR bytecode.
     TileIr => "tileir", "tilebc";

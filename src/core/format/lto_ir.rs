@@ -1,4 +1,4 @@
-//! LTO-IR: NVIDIA's intermediate representation for link-time optimization, the output of `nvcc -dlto -ltoir` and of
+//! LTO-IR and OptiX IR, which have one layout. LTO-IR is NVIDIA's intermediate representation for link-time optimization, the output of `nvcc -dlto -ltoir` and of
 //! NVRTC.
 //!
 //! Layout: magic `ED 43 4E 7F`, versions, a list of properties, and a body that no public tool reads. All integers are
@@ -19,6 +19,38 @@ const PROPERTIES_OFFSET: u64 = 12;
 
 /// Size of a property in bytes.
 const PROPERTY_SIZE: u64 = 4;
+
+/// +14: what the code is for, see [`NvvmForm`].
+const FORM_OFFSET: u64 = 14;
+
+/// Use of the code. Source: the output of nvcc 13.5.37 (`-ltoir`, `-optix-ir`) and of nvJitLink 13.5.37 (`-lto -ltoir`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NvvmForm {
+    /// Linked by nvJitLink.
+    Linked,
+    /// Input of a device linker.
+    ToLink,
+    /// OptiX IR, which the OptiX library compiles.
+    Optix,
+    /// Unknown, or the file is truncated.
+    Unknown,
+}
+
+/// Returns the form of a file that begins with [`MAGIC`].
+pub fn form(view: View<'_>) -> NvvmForm {
+    match view.u16("LTO-IR form", FORM_OFFSET) {
+        Ok(0) => NvvmForm::Linked,
+        Ok(1) => NvvmForm::ToLink,
+        Ok(2) => NvvmForm::Optix,
+        _ => NvvmForm::Unknown,
+    }
+}
+
+/// Returns the version of a file that begins with [`MAGIC`]: 1.61 is that of CUDA 12.4, 1.67 that of 13.5.
+pub fn version(view: View<'_>) -> Option<(u16, u16)> {
+    let [major, minor] = view.u16("LTO-IR version", VERSION_OFFSET).ok()?.to_le_bytes();
+    Some((major.into(), minor.into()))
+}
 
 /// +16: offset of a word that depends on the code alone. fatbinary copies the word into the entry of a scrambled file.
 const WORD_OFFSET: u64 = 16;
@@ -91,6 +123,18 @@ mod tests {
     fn reads_architecture_and_word() {
         assert_eq!(read(PLAIN), (Some("sm_90".to_owned()), Some(0x0773_8709)));
         assert_eq!(read(SPECIFIC), (Some("sm_100a".to_owned()), Some(0x7155_0135)));
+    }
+
+    #[test]
+    fn reads_version_and_form() {
+        assert_eq!(version(View::new(PLAIN)), Some((1, 67)));
+        let forms = [NvvmForm::Linked, NvvmForm::ToLink, NvvmForm::Optix, NvvmForm::Unknown];
+        for (value, expected) in (0..).zip(forms) {
+            let mut bytes = PLAIN.to_vec();
+            bytes[14] = value;
+            assert_eq!(form(View::new(&bytes)), expected);
+        }
+        assert_eq!(form(View::new(&PLAIN[..15])), NvvmForm::Unknown);
     }
 
     #[test]

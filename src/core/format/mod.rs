@@ -26,7 +26,7 @@ mod image_kind;
 #[cfg(feature = "files")]
 pub mod kernel_store;
 pub mod kpack;
-mod lto_ir;
+pub mod lto_ir;
 mod magic;
 pub mod metal_archive;
 pub mod metal_binary;
@@ -49,7 +49,7 @@ pub use container::{Compressed, CompressedContents, ContainerView, Contents, Fat
 pub use container_type::ContainerType;
 pub use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
 pub use device_elf::read as read_elf;
-pub use device_elf::{MERCURY_TWIN, has_stored_bytes, is_debug_section, is_device_machine};
+pub use device_elf::{MERCURY_TWIN, has_stored_bytes, is_32_bit_cubin, is_debug_section, is_device_machine};
 pub use device_image::DeviceImage;
 pub use device_image::{is_host_bitcode, is_metal_binary};
 pub use group::GroupCache;

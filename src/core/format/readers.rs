@@ -99,6 +99,7 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::Bitcode
         | ContainerType::SpirV
         | ContainerType::LtoIr
+        | ContainerType::OptixIr
         | ContainerType::TileIr
         | ContainerType::Embedded => &[],
     }

@@ -4,8 +4,8 @@ use super::container_type::Recognition;
 use super::device_image::is_device_code;
 use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView, bitcode,
-    bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, metal_archive, metal_binary, metal_library,
-    ocloc_archive, ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
+    bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, lto_ir, metal_archive, metal_binary,
+    metal_library, ocloc_archive, ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
 };
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
@@ -53,6 +53,7 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         | ContainerType::Bitcode
         | ContainerType::SpirV
         | ContainerType::LtoIr
+        | ContainerType::OptixIr
         | ContainerType::TileIr
         | ContainerType::Embedded => None,
     }
@@ -201,7 +202,12 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
         | ImageKind::SyclBin
         | ImageKind::DxContainer => of_magic(view).map_or(Ok(()), |format| (format.read)(view).map(|_| ())),
         ImageKind::OclocArchive => ocloc_archive::members(view).map(|_| ()),
-        ImageKind::Nvvm | ImageKind::Metadata | ImageKind::Empty | ImageKind::HostObject | ImageKind::Unknown => Ok(()),
+        ImageKind::Nvvm
+        | ImageKind::OptixIr
+        | ImageKind::Metadata
+        | ImageKind::Empty
+        | ImageKind::HostObject
+        | ImageKind::Unknown => Ok(()),
     }
 }
 
@@ -222,7 +228,8 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
         ImageKind::Ptx => ContainerType::Ptx,
         ImageKind::Bitcode => ContainerType::Bitcode,
         ImageKind::SpirV => ContainerType::SpirV,
-        ImageKind::Nvvm => ContainerType::LtoIr,
+        ImageKind::Nvvm => return Some(lto_ir_file(view)),
+        ImageKind::OptixIr => ContainerType::OptixIr,
         ImageKind::TileIr => ContainerType::TileIr,
         ImageKind::MetalBinary => ContainerType::MetalBinary,
         _ => return None,
@@ -249,6 +256,17 @@ pub fn device_elf(view: View<'_>) -> Option<ContainerView<'_>> {
     let view = view.prefix("ELF file", image.own_size?).ok()?;
     image.triple?;
     Some(container_of_image(ContainerType::DeviceElf, view))
+}
+
+/// Property of LTO-IR that nvJitLink has linked. nvJitLink links it again.
+const LINKED: (&str, &str) = ("linkage", "linked");
+
+fn lto_ir_file(view: View<'_>) -> ContainerView<'_> {
+    let mut image = ImageView::new(view, None, None, None);
+    if lto_ir::form(view) == lto_ir::NvvmForm::Linked {
+        image.strings.push(LINKED);
+    }
+    ContainerView::new(ContainerType::LtoIr, None, view, vec![image])
 }
 
 /// Returns a view of an image as a container of it.

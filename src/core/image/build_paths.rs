@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Match, Regex};
 
 use super::debug;
-use super::elf::Elf;
+use super::elf::{AnyElf, with_elf};
 use crate::base::bytes::{Resource, View, offset_of_rest, record_memory};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
@@ -48,8 +48,8 @@ const BYTES_PER_STEP: u64 = 16;
 pub fn build_paths(image_kind: ImageKind, view: View<'_>) -> Result<Vec<String>, Malformed> {
     let mut paths = BTreeSet::new();
     add(view, &mut paths)?;
-    if let (ImageKind::Elf, Ok(elf)) = (image_kind, Elf::read(view)) {
-        debug::for_each_compressed(&elf, &mut |section| add(section, &mut paths))?;
+    if let (ImageKind::Elf, Ok(elf)) = (image_kind, AnyElf::read(view)) {
+        with_elf!(elf, elf => debug::for_each_compressed(&elf, &mut |section| add(section, &mut paths)))?;
     }
     Ok(paths.into_iter().collect())
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use object::{Object, ObjectSection, SectionFlags, SectionKind};
 use sha2::{Digest, Sha256};
 
-use super::elf::Elf;
+use super::elf::{AnyElf, Elf, Width, with_elf};
 use super::generated_names::{SectionNames, has_generated_names, without_generated_names};
 use crate::base::activity::Work;
 use crate::base::bytes::{Resource, View};
@@ -69,9 +69,8 @@ impl HashedCode {
     fn read(image_kind: ImageKind, view: View<'_>) -> Result<Self, Malformed> {
         let mut hashed = HashedCode::default();
         match image_kind {
-            ImageKind::Elf => match Elf::read(view) {
-                Ok(elf) if has_names(&elf) => renamed_sections(&elf, &mut hashed)?,
-                Ok(elf) => sections(&elf, &mut hashed)?,
+            ImageKind::Elf => match AnyElf::read(view) {
+                Ok(elf) => with_elf!(elf, elf => of_elf(&elf, &mut hashed))?,
                 Err(_) => hashed.whole(view),
             },
             ImageKind::Ptx => instructions(&without_generated_names(view.data()), &mut hashed.code),
@@ -109,8 +108,12 @@ impl HashedCode {
     }
 }
 
+fn of_elf(elf: &Elf<'_, impl Width>, hashed: &mut HashedCode) -> Result<(), Malformed> {
+    if has_names(elf) { renamed_sections(elf, hashed) } else { sections(elf, hashed) }
+}
+
 /// True if names of symbols or sections are generated.
-fn has_names(elf: &Elf<'_>) -> bool {
+fn has_names(elf: &Elf<'_, impl Width>) -> bool {
     let tables = [".strtab", ".dynstr", ".shstrtab"].into_iter().filter_map(|name| elf.section(name));
     tables.filter_map(|table| elf.bytes(&table).ok()).any(|bytes| has_generated_names(bytes.data()))
 }
@@ -119,7 +122,7 @@ fn has_names(elf: &Elf<'_>) -> bool {
 const NAME_TABLES: [&[u8]; 4] = [b".hash", b".gnu.hash", b".dynsym", b".dynamic"];
 
 /// Hashes sections without generated names, in an order that does not depend on generated names.
-fn renamed_sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malformed> {
+fn renamed_sections(elf: &Elf<'_, impl Width>, hashed: &mut HashedCode) -> Result<(), Malformed> {
     let mut names = SectionNames::default();
     hashed.code.update(elf.machine().0.to_le_bytes());
     for section in elf.file.sections() {
@@ -159,7 +162,7 @@ fn is_skipped(name: &[u8]) -> bool {
     SKIPPED_SECTIONS.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
 }
 
-fn sections(elf: &Elf<'_>, hashed: &mut HashedCode) -> Result<(), Malformed> {
+fn sections(elf: &Elf<'_, impl Width>, hashed: &mut HashedCode) -> Result<(), Malformed> {
     hashed.code.update(elf.machine().0.to_le_bytes());
     for section in elf.file.sections() {
         let name = section.name_bytes().unwrap_or_default();
@@ -196,6 +199,7 @@ pub(super) fn instructions(text: &[u8], hash: &mut Sha256) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::elf::Header64;
     use super::*;
 
     fn hash(image_kind: ImageKind, bytes: &[u8]) -> [u8; 32] {
@@ -208,7 +212,7 @@ mod tests {
         let with_lines = include_bytes!("../../../fixtures/answer-gfx90a-debug.hsaco");
         assert_ne!(plain[..], with_lines[..]);
         let mut changed = *plain;
-        let code = Elf::read(View::new(plain)).unwrap().section(".text").unwrap().file_range().unwrap();
+        let code = Elf::<Header64>::read(View::new(plain)).unwrap().section(".text").unwrap().file_range().unwrap();
         changed[code.0 as usize] ^= 1;
         assert_eq!(hash(ImageKind::Elf, plain), hash(ImageKind::Elf, with_lines));
         assert_ne!(hash(ImageKind::Elf, plain), hash(ImageKind::Elf, &changed));

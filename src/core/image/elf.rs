@@ -4,31 +4,68 @@
 //! information refers to functions through relocations, so any base address works if it is unique per section. The base
 //! is the section number, shifted above all possible offsets in a section.
 
-use object::elf::{self, FileHeader64};
-use object::read::elf::{
-    ElfFile64, ElfSection64, ElfSymbol64, FileHeader, NoteIterator, ProgramHeader, SectionHeader, Sym,
-};
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{ElfFile, FileHeader, NoteIterator, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 
 use crate::base::bytes::{Extent, NameMap, ObjectBytes, Resource, View, text_work};
 use crate::base::error::{Cause, Malformed};
-use crate::format::has_stored_bytes;
+use crate::format::{has_stored_bytes, is_32_bit_cubin};
+
+/// Width of an ELF file, as the type of its header. Only cubins of CUDA 11.8 and older are 32-bit.
+pub trait Width: FileHeader<Endian = Endianness> {}
+
+/// Header of a 64-bit file.
+pub type Header64 = FileHeader64<Endianness>;
+
+impl Width for Header64 {}
+
+impl Width for FileHeader32<Endianness> {}
 
 /// Section of an ELF file.
-pub type ElfSection<'data, 'file> = ElfSection64<'data, 'file, Endianness, ObjectBytes<'data>>;
+pub type ElfSection<'data, 'file, W = Header64> = object::read::elf::ElfSection<'data, 'file, W, ObjectBytes<'data>>;
 
 /// Symbol of an ELF file.
-pub type ElfSymbol<'data, 'file> = ElfSymbol64<'data, 'file, Endianness, ObjectBytes<'data>>;
+pub type ElfSymbol<'data, 'file, W = Header64> = object::read::elf::ElfSymbol<'data, 'file, W, ObjectBytes<'data>>;
 
 /// An ELF file whose tables have been read.
 #[derive(Debug)]
-pub struct Elf<'data> {
+pub struct Elf<'data, W: Width = Header64> {
     pub view: View<'data>,
-    pub file: ElfFile64<'data, Endianness, ObjectBytes<'data>>,
+    pub file: ElfFile<'data, W, ObjectBytes<'data>>,
     by_name: NameMap<&'data str, SectionIndex>,
     /// True if sections have no addresses and get a base instead.
     is_based: bool,
 }
+
+/// A file of either width.
+#[derive(Debug)]
+pub enum AnyElf<'data> {
+    /// A 32-bit cubin.
+    Elf32(Elf<'data, FileHeader32<Endianness>>),
+    /// A 64-bit file.
+    Elf64(Elf<'data>),
+}
+
+impl<'data> AnyElf<'data> {
+    pub fn read(view: View<'data>) -> Result<Self, Malformed> {
+        if is_32_bit_cubin(view) {
+            return Elf::read(view).map(AnyElf::Elf32);
+        }
+        Elf::read(view).map(AnyElf::Elf64)
+    }
+}
+
+/// Evaluates an expression with the file in an [`AnyElf`].
+macro_rules! with_elf {
+    ($any:expr, $elf:ident => $result:expr) => {
+        match $any {
+            $crate::image::elf::AnyElf::Elf32($elf) => $result,
+            $crate::image::elf::AnyElf::Elf64($elf) => $result,
+        }
+    };
+}
+pub(super) use with_elf;
 
 /// A function in the symbol table.
 #[derive(Debug, Clone, Copy)]
@@ -46,11 +83,11 @@ pub struct ElfFunction<'data> {
 /// Shift of a section number above all offsets in a section, which fit into 32 bits like sizes of code.
 const BASE_SHIFT: u32 = 32;
 
-impl<'data> Elf<'data> {
+impl<'data, W: Width> Elf<'data, W> {
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::object_file(error));
         // Any `e_version` is accepted: cubins have the version of the toolkit there.
-        let file = ElfFile64::<Endianness, _>::parse(ObjectBytes(view)).map_err(malformed)?;
+        let file = ElfFile::<W, _>::parse(ObjectBytes(view)).map_err(malformed)?;
         let mut by_name = NameMap::default();
         for section in file.sections() {
             let name = section.name();
@@ -84,7 +121,7 @@ impl<'data> Elf<'data> {
         if self.is_based { address & ((1 << BASE_SHIFT) - 1) } else { address }
     }
 
-    pub fn section(&self, name: &str) -> Option<ElfSection<'data, '_>> {
+    pub fn section(&self, name: &str) -> Option<ElfSection<'data, '_, W>> {
         self.file.section_by_index(*self.by_name.get(name)?).ok()
     }
 
@@ -94,13 +131,13 @@ impl<'data> Elf<'data> {
 
     /// Offset and size of the stored bytes of a section; `None` for a section without bytes in the file. `object` does
     /// not know CUDA's types for such sections, and their sizes are sizes in memory.
-    pub fn file_range(&self, section: &ElfSection<'_, '_>) -> Option<(u64, u64)> {
+    pub fn file_range(&self, section: &ElfSection<'_, '_, W>) -> Option<(u64, u64)> {
         let section_type = section.elf_section_header().sh_type(self.file.endian());
         if has_stored_bytes(self.machine(), section_type) { section.file_range() } else { None }
     }
 
     /// Stored bytes of a section; empty for a section without bytes in the file.
-    pub fn bytes(&self, section: &ElfSection<'data, '_>) -> Result<View<'data>, Malformed> {
+    pub fn bytes(&self, section: &ElfSection<'data, '_, W>) -> Result<View<'data>, Malformed> {
         let (offset, size) = self.file_range(section).unwrap_or_default();
         self.view.part("ELF section offset", Extent { offset, size })
     }
@@ -114,8 +151,8 @@ impl<'data> Elf<'data> {
     /// Functions in the order of the symbol table; for a stripped file, of the dynamic symbol table. The list ends
     /// early if the budget is exhausted.
     pub fn functions(&self) -> Vec<ElfFunction<'data>> {
-        let of = |symbols: &mut dyn Iterator<Item = ElfSymbol<'data, '_>>| -> Vec<_> {
-            let charged = |symbol: &ElfSymbol<'data, '_>| self.charge_symbol(symbol).is_ok();
+        let of = |symbols: &mut dyn Iterator<Item = ElfSymbol<'data, '_, W>>| -> Vec<_> {
+            let charged = |symbol: &ElfSymbol<'data, '_, W>| self.charge_symbol(symbol).is_ok();
             symbols.take_while(charged).filter_map(|symbol| self.function(&symbol)).collect()
         };
         match of(&mut self.file.symbols()) {
@@ -129,7 +166,7 @@ impl<'data> Elf<'data> {
         charge_name(self.view, symbol.name_bytes().map_or(0, <[u8]>::len))
     }
 
-    fn function(&self, symbol: &ElfSymbol<'data, '_>) -> Option<ElfFunction<'data>> {
+    fn function(&self, symbol: &ElfSymbol<'data, '_, W>) -> Option<ElfFunction<'data>> {
         let own = symbol.elf_symbol();
         if own.st_type() != elf::STT_FUNC || symbol.is_undefined() {
             return None;
@@ -145,7 +182,7 @@ impl<'data> Elf<'data> {
     }
 
     /// Address of a symbol. Includes the base of its section if the section holds code.
-    pub fn address(&self, symbol: &ElfSymbol<'data, '_>) -> u64 {
+    pub fn address(&self, symbol: &ElfSymbol<'data, '_, W>) -> u64 {
         let base = symbol.section_index().map_or(0, |section| self.base(section));
         base.wrapping_add(symbol.address())
     }
@@ -161,7 +198,7 @@ impl<'data> Elf<'data> {
     pub fn notes(&self) -> Vec<(&'data [u8], u32, View<'data>)> {
         let endian = self.file.endian();
         let mut notes = Vec::new();
-        let mut read = |mut found: NoteIterator<'data, FileHeader64<Endianness>>| {
+        let mut read = |mut found: NoteIterator<'data, W>| {
             // Notes after an invalid note cannot be found.
             while let Ok(Some(note)) = found.next()
                 && self.view.charge("ELF note", Resource::Work, 1).is_ok()

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::category::Category;
 use super::code_hash::{BYTES_PER_STEP, instructions};
-use super::elf::{Elf, ElfSection};
+use super::elf::{AnyElf, Elf, ElfSection, Width, with_elf};
 use super::generated_names::without_generated_names;
 use super::layout::{ByteOwner, Layout};
 use super::{Demangler, Inspection, Kernel, kernels, ptx};
@@ -202,18 +202,23 @@ const DESCRIPTOR_SIZE: u64 = 64;
 
 fn in_elf(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
     // The inspection has reported the same errors.
-    let Ok(elf) = Elf::read(view) else { return Ok(()) };
+    let Ok(elf) = AnyElf::read(view) else { return Ok(()) };
+    with_elf!(elf, elf => in_sections(&elf, found))
+}
+
+fn in_sections(elf: &Elf<'_, impl Width>, found: &mut Found<'_>) -> Result<(), Malformed> {
+    let view = elf.view;
     let mut constants = Vec::new();
     for function in elf.functions() {
         let section = function.section.and_then(|index| elf.file.section_by_index(index).ok());
         let bodies = found.bodies;
         if let (Some(ranges), Some(section)) = (found.without_code(function.name), section)
-            && let Some(code) = range_in(&section, elf.without_base(function.entry), function.size, &elf)
+            && let Some(code) = range_in(&section, elf.without_base(function.entry), function.size, elf)
         {
             ranges.own.push(code.clone());
             ranges.code_size = Some(function.size);
             if bodies == Bodies::Hash {
-                ranges.body = Some(code_hash(&elf, &section, code.clone(), function.name)?);
+                ranges.body = Some(code_hash(elf, &section, code.clone(), function.name)?);
             }
         }
     }
@@ -236,14 +241,14 @@ fn in_elf(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
             update(hash, elf.bytes(&section)?)?;
         }
     }
-    described(&elf, found)
+    described(elf, found)
 }
 
 /// Prefix of the sections with the constants of a kernel in cubins.
 const CONSTANTS: &str = ".nv.constant";
 
 /// Adds the kernel descriptors of AMD's code objects.
-fn described(elf: &Elf<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
+fn described(elf: &Elf<'_, impl Width>, found: &mut Found<'_>) -> Result<(), Malformed> {
     let mut is_known = vec![false; found.ranges.len()];
     for symbol in elf.file.symbols().chain(elf.file.dynamic_symbols()) {
         elf.charge_symbol(&symbol)?;
@@ -270,7 +275,12 @@ fn kernel_of_section<'a>(name: &'a str, numbers: &NameMap<&str, usize>) -> Optio
 }
 
 /// Returns the file range of `size` bytes at an address in a section.
-fn range_in(section: &ElfSection<'_, '_>, address: u64, size: u64, elf: &Elf<'_>) -> Option<Range<u64>> {
+fn range_in<W: Width>(
+    section: &ElfSection<'_, '_, W>,
+    address: u64,
+    size: u64,
+    elf: &Elf<'_, W>,
+) -> Option<Range<u64>> {
     let (start, stored) = elf.file_range(section)?;
     // In relocatable files and cubins, addresses are offsets in the section.
     let offset = if elf.has_section_bases() { address } else { address.checked_sub(section.address())? };
@@ -279,9 +289,9 @@ fn range_in(section: &ElfSection<'_, '_>, address: u64, size: u64, elf: &Elf<'_>
 }
 
 /// Hashes the code of a function and its relocations, including the names of the symbols that they refer to.
-fn code_hash(
-    elf: &Elf<'_>,
-    section: &ElfSection<'_, '_>,
+fn code_hash<W: Width>(
+    elf: &Elf<'_, W>,
+    section: &ElfSection<'_, '_, W>,
     code: Range<u64>,
     own_name: &str,
 ) -> Result<Sha256, Malformed> {
@@ -351,6 +361,7 @@ fn in_metal_library(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malform
 
 #[cfg(test)]
 mod tests {
+    use super::super::elf::Header64;
     use super::*;
 
     const ALL: ByteOptions = ByteOptions { bodies: Bodies::Hash, by_kernel: true, by_category: true };
@@ -366,7 +377,7 @@ mod tests {
     fn bytes_of_a_kernel_are_its_code_and_its_sections() {
         let cubin = include_bytes!("../../../fixtures/answer-sm_90.cubin");
         let [kernel] = &of(ImageKind::Elf, cubin)[..] else { panic!("one kernel") };
-        let elf = Elf::read(View::new(cubin)).unwrap();
+        let elf = Elf::<Header64>::read(View::new(cubin)).unwrap();
         let own = elf.file.sections().filter(|it| it.name().is_ok_and(|name| name.ends_with(&kernel.name)));
         let own: u64 = own.filter_map(|it| it.file_range()).map(|(_, size)| size).sum();
         assert_eq!(kernel.size, own);

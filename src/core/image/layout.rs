@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::ops::Range;
 
-use object::read::elf::{FileHeader, SectionHeader};
+use object::read::elf::SectionHeader;
 use object::{Object, ObjectSection};
 
 use super::category::Category;
-use super::elf::Elf;
+use super::elf::{AnyElf, Elf, Width, with_elf};
 use super::{ptx, spirv};
 use crate::base::bytes::{NameMap, View, claimed, entries_size, size_of_range, total};
-use crate::base::elf_layout::ELF64;
 use crate::base::range::range_at;
 use crate::format::ImageKind;
 use crate::format::metal_library::MetalLibrary;
@@ -54,7 +53,10 @@ impl Layout {
     /// Reads the layout of an image, which is all of `view`. An image that cannot be read has undivided bytes.
     pub fn read(image_kind: ImageKind, view: View<'_>) -> Layout {
         match image_kind {
-            ImageKind::Elf => Elf::read(view).as_ref().map(Layout::of_elf).unwrap_or_default(),
+            ImageKind::Elf => match AnyElf::read(view) {
+                Ok(elf) => with_elf!(elf, elf => Layout::of_elf(&elf)),
+                Err(_) => Layout::default(),
+            },
             ImageKind::Ptx => Layout::of_ranges(ptx::debug_lines(view.data()), Category::Debug, Category::Undivided),
             ImageKind::SpirV => {
                 let (ranges, categories): (Vec<_>, Vec<_>) = spirv::categories(view).into_iter().unzip();
@@ -77,14 +79,14 @@ impl Layout {
         Layout { uses: vec![(category, None); ranges.len()], ranges, rest, sections: Vec::new() }
     }
 
-    fn of_elf(elf: &Elf<'_>) -> Layout {
+    fn of_elf<W: Width>(elf: &Elf<'_, W>) -> Layout {
         let mut layout = Layout { rest: Category::Padding, ..Layout::default() };
         let header = elf.file.elf_header();
         let endian = elf.file.endian();
-        let segments = entries_size(elf.file.elf_program_headers().len() as u64, ELF64.segment_header_size);
-        let sections = entries_size(elf.file.elf_section_table().len() as u64, ELF64.section_header_size);
-        let tables = [(header.e_phoff(endian), segments), (header.e_shoff(endian), sections)];
-        for (start, size) in [(0, ELF64.header_size)].into_iter().chain(tables) {
+        let segments = size_of_val(elf.file.elf_program_headers()) as u64;
+        let sections = entries_size(elf.file.elf_section_table().len() as u64, size_of::<W::SectionHeader>() as u64);
+        let tables = [(header.e_phoff(endian).into(), segments), (header.e_shoff(endian).into(), sections)];
+        for (start, size) in [(0, size_of_val(header) as u64)].into_iter().chain(tables) {
             layout.ranges.push(range_at(start, size));
             layout.uses.push((Category::Headers, None));
         }

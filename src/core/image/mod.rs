@@ -53,7 +53,7 @@ use crate::base::error::{Cause, Malformed};
 use crate::format::{self, ImageKind};
 use crate::target::intel::EM_INTELGT;
 use crate::target::{OffloadKind, musa};
-use elf::Elf;
+use elf::{AnyElf, Elf, Width, with_elf};
 use kernel::LocatedKernel;
 
 /// Reason why LTO-IR is not inspected.
@@ -150,6 +150,7 @@ pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::Bitcode => checked(image_kind, view, "LLVM bitcode, compiled to machine code at link time"),
         ImageKind::MetalBinary => checked(image_kind, view, "machine code of an undocumented GPU"),
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
+        ImageKind::OptixIr => Inspection::not_inspected("OptiX IR, compiled by the OptiX library"),
         ImageKind::DxContainer => checked(image_kind, view, "a DirectX shader"),
         ImageKind::Metadata => Inspection::not_inspected("no device code"),
         ImageKind::Empty => Inspection::not_inspected("empty image"),
@@ -186,34 +187,52 @@ enum Parts {
     All,
 }
 
+impl Parts {
+    fn debug(self, elf: &Elf<'_, impl Width>, found: &mut [LocatedKernel], problems: &mut Vec<Malformed>) -> DebugInfo {
+        match self {
+            Parts::All => debug::read(elf, found, problems),
+            Parts::Kernels => DebugInfo::default(),
+        }
+    }
+}
+
 fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
-    let elf = match Elf::read(view) {
-        Ok(elf) => elf,
-        Err(problem) => return Inspection { problems: vec![problem], ..Default::default() },
-    };
+    match AnyElf::read(view) {
+        Ok(AnyElf::Elf32(cubin)) => cubin_32(&cubin, parts),
+        Ok(AnyElf::Elf64(elf)) => elf_64(&elf, parts),
+        Err(problem) => Inspection { problems: vec![problem], ..Default::default() },
+    }
+}
+
+fn cubin_32(elf: &Elf<'_, impl Width>, parts: Parts) -> Inspection {
+    let mut problems = Vec::new();
+    let mut found = cubin::kernels(elf, &mut problems);
+    let debug = parts.debug(elf, &mut found, &mut problems);
+    Inspection::from_kernels(elf.view, found, debug, problems)
+}
+
+fn elf_64(elf: &Elf<'_>, parts: Parts) -> Inspection {
     let mut problems = Vec::new();
     let mut hip_defects = Vec::new();
     let mut not_inspected = None;
     let mut found = match elf.machine() {
-        constants::EM_AMDGPU => amdgpu::kernels(&elf, &mut not_inspected, &mut problems, &mut hip_defects),
-        constants::EM_CUDA => cubin::kernels(&elf, &mut problems),
-        EM_INTELGT => zebin::kernels(&elf, &mut problems),
+        constants::EM_AMDGPU => amdgpu::kernels(elf, &mut not_inspected, &mut problems, &mut hip_defects),
+        constants::EM_CUDA => cubin::kernels(elf, &mut problems),
+        EM_INTELGT => zebin::kernels(elf, &mut problems),
         musa::EM_MTGPU => {
             not_inspected = Some("machine code for MUSA");
             Vec::new()
         }
-        _ => host_kernels(&elf),
+        _ => host_kernels(elf),
     };
-    let debug = match parts {
-        Parts::All => debug::read(&elf, &mut found, &mut problems),
-        Parts::Kernels => DebugInfo::default(),
-    };
-    Inspection { not_inspected, hip_defects, ..Inspection::from_kernels(view, found, debug, problems) }
+    let debug = parts.debug(elf, &mut found, &mut problems);
+    Inspection { not_inspected, hip_defects, ..Inspection::from_kernels(elf.view, found, debug, problems) }
 }
 
 /// Mangled names of the functions in the symbol table of an ELF image.
 pub fn function_names(view: View<'_>) -> Result<Vec<String>, Malformed> {
-    Ok(Elf::read(view)?.functions().into_iter().map(|function| function.name.to_owned()).collect())
+    let functions = with_elf!(AnyElf::read(view)?, elf => elf.functions());
+    Ok(functions.into_iter().map(|function| function.name.to_owned()).collect())
 }
 
 /// Prefix of clang's names for kernels of target regions (`getTargetEntryUniqueInfo` and the names of offload entries

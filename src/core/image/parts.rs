@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::code_hash::BYTES_PER_STEP;
 use super::debug;
-use super::elf::Elf;
+use super::elf::{AnyElf, Elf, Width, with_elf};
 use super::generated_names::{GeneratedNames, without_generated_names};
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
@@ -75,11 +75,8 @@ pub fn image_parts(image_kind: ImageKind, view: View<'_>) -> Result<ImageParts, 
     parts.update(Part::Path, super::build_paths(image_kind, view)?.iter().map(String::as_bytes));
     match image_kind {
         ImageKind::Elf => {
-            if let Ok(elf) = Elf::read(view) {
-                parts.add_sections(&elf)?;
-                parts.add_symbols(&elf);
-                let stamps: Vec<[u8; 8]> = debug::time_stamps(&elf).into_iter().map(u64::to_le_bytes).collect();
-                parts.update(Part::TimeStamp, stamps.iter().map(|stamp| &stamp[..]));
+            if let Ok(elf) = AnyElf::read(view) {
+                with_elf!(elf, elf => parts.add_elf(&elf))?;
             }
         }
         ImageKind::Ptx => parts.add_ptx(view.data()),
@@ -104,7 +101,15 @@ impl PartHashes {
         }
     }
 
-    fn add_sections(&mut self, elf: &Elf<'_>) -> Result<(), Malformed> {
+    fn add_elf(&mut self, elf: &Elf<'_, impl Width>) -> Result<(), Malformed> {
+        self.add_sections(elf)?;
+        self.add_symbols(elf);
+        let stamps: Vec<[u8; 8]> = debug::time_stamps(elf).into_iter().map(u64::to_le_bytes).collect();
+        self.update(Part::TimeStamp, stamps.iter().map(|stamp| &stamp[..]));
+        Ok(())
+    }
+
+    fn add_sections(&mut self, elf: &Elf<'_, impl Width>) -> Result<(), Malformed> {
         for section in elf.file.sections() {
             let name = section.name_bytes().unwrap_or_default();
             let Ok(bytes) = elf.bytes(&section) else { continue };
@@ -130,7 +135,7 @@ impl PartHashes {
 
     /// Adds symbols by name. The names are sorted, because generated names change the order of symbols. Section symbols
     /// are left out.
-    fn add_symbols(&mut self, elf: &Elf<'_>) {
+    fn add_symbols(&mut self, elf: &Elf<'_, impl Width>) {
         let mut symbols = BTreeSet::new();
         for symbol in elf.file.symbols().filter(|symbol| symbol.kind() != SymbolKind::Section) {
             let name = symbol.name_bytes().unwrap_or_default();

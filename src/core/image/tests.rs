@@ -1,6 +1,7 @@
 //! Inspection of the fixtures, intact and corrupt. `linker-tests/inspect` compares images of other compilers with the
 //! output of LLVM's and NVIDIA's tools.
 
+use super::elf::Header64;
 use super::*;
 use crate::format::DeviceImage;
 
@@ -38,6 +39,53 @@ fn reads_resource_usage_of_a_code_object() {
     };
     let expected = Inspection { kernels: vec![kernel], ..Default::default() };
     assert_eq!(inspect_image(&fixture("answer-gfx90a.hsaco")), expected);
+}
+
+/// `cuobjdump -res-usage` 13.5 prints the same figures. ptxas 11.8 wrote the cubin with `-m32`.
+#[test]
+fn reads_a_32_bit_cubin() {
+    let bytes = fixture("answer-sm_75-32.cubin");
+    let inspection = inspect_image(&bytes);
+    assert_eq!(inspection.problems, []);
+    let [kernel] = inspection.kernels.as_slice() else { panic!("{inspection:?}") };
+    assert_eq!((kernel.name.as_str(), kernel.registers, kernel.code_size), ("answer_kernel", Some(4), Some(128)));
+    assert_eq!(kernel.constant_banks, [ConstantBank { bank: 0, size: 356 }]);
+    assert_eq!(kernel.parameters, [parameter(None, 0, 4)]);
+    let view = View::new(&bytes);
+    assert_eq!(inspect_with_own_sizes(ImageKind::Elf, view).kernels[0].own_size, Some(128 + 356 + 60));
+    for end in 0..bytes.len() {
+        assert!(format::check_elf(View::new(&bytes[..end])).is_err(), "{end}");
+        let _ = inspect_image(&bytes[..end]);
+    }
+}
+
+/// LLVM's strip and objcopy leave such references. `linker-tests/inspect/stripped.rs` runs them.
+#[test]
+fn a_cubin_with_broken_references_is_a_problem() {
+    let plain = fixture("answer-sm_90.cubin");
+    let at = |bytes: &[u8]| plain.windows(bytes.len()).position(|it| it == bytes).unwrap();
+    let symbol = at(b"\x12\x10\x0c\0\0\0\0\0\0\0\0\0\0\x01");
+    let registers = at(b"\x04\x2f\x08\0\x06\0\0\0") + 4;
+    let view = View::new(&plain);
+    let elf = Elf::<Header64>::read(view).unwrap();
+    let info = object::ObjectSection::index(&elf.section(".nv.info.answer_kernel").unwrap()).0;
+    let headers = u64::from_le_bytes(plain[0x28..0x30].try_into().unwrap()) as usize;
+    let cases = [
+        (symbol, 0x11, "code section at 0x500: no function symbol is in .text.answer_kernel"),
+        (registers, 4, "NVIDIA attribute at 0x0: symbol 4 has registers or a stack, and is no function"),
+        (
+            headers + info * 64 + 44,
+            10,
+            ".nv.info.answer_kernel is about section 10, and the code of answer_kernel is section 12",
+        ),
+    ];
+    assert_eq!(inspect_image(&plain).problems, []);
+    for (place, value, message) in cases {
+        let mut bytes = plain.clone();
+        bytes[place] = value;
+        let problems: Vec<String> = inspect_image(&bytes).problems.iter().map(ToString::to_string).collect();
+        assert!(problems.len() == 1 && problems[0].contains(message), "{message}: {problems:?}");
+    }
 }
 
 /// The note is found without section headers, but the code sizes are not.
@@ -211,7 +259,8 @@ fn sections_of_cuda_without_bytes_are_not_read() {
 fn keeps_kernels_if_debug_information_is_invalid() {
     use object::ObjectSection;
     let mut bytes = fixture("answer-sm_90-debug.cubin");
-    let (table, _) = Elf::read(View::new(&bytes)).unwrap().section(".debug_line").unwrap().file_range().unwrap();
+    let (table, _) =
+        Elf::<Header64>::read(View::new(&bytes)).unwrap().section(".debug_line").unwrap().file_range().unwrap();
     // Its version, after its length.
     bytes[table as usize + 4] = 99;
     let inspection = inspect_image(&bytes);
@@ -224,7 +273,7 @@ fn keeps_kernels_if_debug_information_is_invalid() {
 fn problem_offsets_are_inside_the_image() {
     use object::ObjectSection;
     let mut bytes = fixture("answer-gfx90a-debug.hsaco");
-    let elf = Elf::read(View::new(&bytes)).unwrap();
+    let elf = Elf::<Header64>::read(View::new(&bytes)).unwrap();
     let (table, _) = elf.section(".debug_line").unwrap().file_range().unwrap();
     let number = elf.section(".debug_info").unwrap().index().0;
     let headers = u64::from_le_bytes(bytes[0x28..0x30].try_into().unwrap()) as usize;

@@ -96,6 +96,7 @@ pub fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
         | ContainerType::Bitcode
         | ContainerType::SpirV
         | ContainerType::LtoIr
+        | ContainerType::OptixIr
         | ContainerType::TileIr
         | ContainerType::Embedded => None,
     }

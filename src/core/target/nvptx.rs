@@ -9,6 +9,8 @@ mod releases;
 
 use std::fmt;
 
+use super::triple;
+
 pub use architectures::ARCHITECTURES;
 pub use architectures::{Capability, CapabilityMismatch, NUMBERS};
 pub use releases::{CudaRelease, FIRST_DATED, NEWEST, OLDEST, architectures_of, first_release};
@@ -80,7 +82,7 @@ pub struct Cubin<'data> {
 
 /// First architecture with a suffix. From this number on, 0x800 in `e_flags` stands for `a`. ptxas of CUDA 8 and 9 sets
 /// the same bit in cubins for sm_60 and sm_61, which have no suffix.
-const FIRST_SPECIFIC: u32 = 90;
+pub(crate) const FIRST_SPECIFIC: u32 = 90;
 
 impl<'data> Cubin<'data> {
     /// Returns the architecture; `None` for an unknown ABI version.
@@ -155,6 +157,12 @@ impl<'text> Ptx<'text> {
         }
         let address_size = directive(rest, ".address_size").and_then(|(bits, _)| bits.parse().ok());
         Some(Ptx { version, target, address_size })
+    }
+
+    /// Returns the triple. Without a directive, the size of addresses is 64 bits: the PTX ISA document says 32, but
+    /// ptxas 11.8 to 13.5 compile 64-bit code.
+    pub fn triple(self) -> &'static str {
+        if self.address_size == Some(32) { triple::NVPTX } else { triple::NVPTX64 }
     }
 }
 

@@ -3,7 +3,8 @@
 //! `runs_on_tests.rs`, row by row, and the trials `compatibility/*` test every pair with the vendors' tools.
 //!
 //! NVIDIA: CUDA programming guide, Binary Compatibility and PTX Compatibility with the family- and
-//! architecture-specific targets; compatibility guides for Ampere, Ada, Hopper and Blackwell. AMD: AMDGPU usage guide,
+//! architecture-specific targets; compatibility guides for Ampere, Ada, Hopper and Blackwell; for 32-bit code 64-Bit
+//! Compatibility, and ptxas, which refuses it for `sm_90` and, since CUDA 12.1, for all. AMD: AMDGPU usage guide,
 //! Target IDs and Generic Processor ABI. (A generic code object also has a version, and the entry of each processor
 //! requires a minimum. So far every entry requires 1, the lowest version.) SPIR-V: drivers compile it when they load
 //! it; AOT-compiled code for one of Intel's GPUs runs on that GPU only. AIR: Metal compiles it for the GPU.
@@ -14,6 +15,9 @@ use super::intel::{Model, ModelFit};
 use super::metal::System;
 use super::nvptx::{self, CapabilityMismatch};
 use super::{subarch, triple};
+
+/// Architecture of triples for 32-bit code.
+const NVPTX_32: &str = "nvptx";
 
 /// Form of code, for the differences that matter to drivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub enum CodeForm {
     LinkTime,
     /// NVIDIA's Tile IR.
     TileIr,
+    /// NVIDIA's OptiX IR.
+    OptixIr,
     /// A kind that is newer than this program, by its number.
     UnknownKind(u64),
     /// Not loadable by any runtime.
@@ -49,6 +55,7 @@ impl CodeForm {
             CodeForm::Air => "AIR",
             CodeForm::LinkTime => "code for a device linker",
             CodeForm::TileIr => "Tile IR",
+            CodeForm::OptixIr => "OptiX IR",
             CodeForm::UnknownKind(_) => "images of an unknown kind",
             CodeForm::Other => "images of this form",
         }
@@ -149,9 +156,15 @@ pub enum Incompatibility {
     /// It is AOT-compiled for an unspecified device.
     #[error("it is AOT-compiled for an unspecified device; if for this one, it is selected first")]
     UnspecifiedDevice,
+    /// It is NVIDIA code with 32-bit addresses.
+    #[error("it has 32-bit addresses, and 64-bit programs load 64-bit code only")]
+    AddressSize,
     /// It is input for a device linker.
     #[error("it is input for a device linker, not machine code")]
     LinkTime,
+    /// It is OptiX IR.
+    #[error("it is OptiX IR, which the OptiX library compiles")]
+    OptixIr,
     /// It is Tile IR. No document states which devices run it, or how it ranks among other code.
     #[error("it is Tile IR, which the driver may compile: NVIDIA does not document when it does")]
     TileIr,
@@ -186,6 +199,7 @@ impl Code<'_> {
     pub fn runs_on(&self, device: &Device) -> Result<LoadMethod, Incompatibility> {
         match (Platform::of(self.triple, self.arch), self.form) {
             (_, CodeForm::LinkTime) => return Err(Incompatibility::LinkTime),
+            (_, CodeForm::OptixIr) => return Err(Incompatibility::OptixIr),
             (_, CodeForm::Other) => return Err(Incompatibility::Form),
             (None, _) => return Err(Incompatibility::Unspecified),
             (Some(platform), _) if platform != device.platform() => return Err(Incompatibility::Platform(platform)),
@@ -240,6 +254,9 @@ impl Code<'_> {
     }
 
     fn runs_on_nvidia(&self, number: u32) -> Result<LoadMethod, Incompatibility> {
+        if self.triple.and_then(triple::architecture) == Some(NVPTX_32) {
+            return Err(Incompatibility::AddressSize);
+        }
         let own = self.arch.and_then(nvptx::Arch::parse).ok_or(Incompatibility::Unspecified)?;
         // Bitcode is compiled like PTX.
         own.check(nvptx::Arch { number, suffix: None }, self.form != CodeForm::Machine)?;

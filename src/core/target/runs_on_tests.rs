@@ -264,6 +264,17 @@ fn a_host_runs_its_own_code() {
 }
 
 #[test]
+fn programs_with_64_bits_load_no_32_bit_code() {
+    for form in [CodeForm::Machine, CodeForm::Ptx] {
+        assert_eq!(
+            verdict(form, Some("nvptx-nvidia-cuda"), "sm_75", "sm_75").unwrap_err().to_string(),
+            "it has 32-bit addresses, and 64-bit programs load 64-bit code only"
+        );
+        assert!(verdict(form, Some("nvptx64-nvidia-cuda"), "sm_75", "sm_75").is_ok());
+    }
+}
+
+#[test]
 fn every_incompatibility_has_a_message() {
     let cases = [
         (CodeForm::Machine, "sm_86", "sm_90", "it is for 8.6, the device is 9.0: another major version"),

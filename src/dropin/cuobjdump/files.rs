@@ -11,7 +11,7 @@ use fatbin_core::format::cuda_fatbin::MAGIC;
 use fatbin_core::format::{ContainerType, DeviceImage, ImageKind};
 use fatbin_core::scan::inventory::{Container, File};
 use fatbin_core::scan::{self, InputSlice, OpenOptions, Options, Source};
-use fatbin_core::target::triple;
+use fatbin_core::target::Platform;
 
 /// Sections of containers: executable code, and code to be linked.
 const EXECUTABLE: &str = ".nv_fatbin";
@@ -70,7 +70,7 @@ pub fn invalid_header(path: &Path) -> ToolFailure {
 
 /// True for an ELF file for NVIDIA's devices.
 pub fn is_cubin(image: &DeviceImage) -> bool {
-    image.image_kind == ImageKind::Elf && image.triple.as_deref() == Some(triple::NVPTX64)
+    image.image_kind == ImageKind::Elf && Platform::of(image.triple.as_deref(), None) == Some(Platform::Nvidia)
 }
 
 impl<'data> Contents<'data> {

@@ -12,7 +12,7 @@ use fatbin_core::format::{self, ContainerType, ImageKind};
 use fatbin_core::image;
 use fatbin_core::scan::image_error;
 use fatbin_core::scan::inspect::ImageErrors;
-use fatbin_core::scan::inventory::{Container, File, Image, contradicting_arch_of};
+use fatbin_core::scan::inventory::{Container, File, Image, contradicting_arch_of, is_narrower};
 use fatbin_core::scan::{ImageRef, ScannedFile, Source};
 
 /// A defect of a device image.
@@ -102,9 +102,11 @@ fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<S
     if *image_kind != ImageKind::Elf {
         return None;
     }
+    let is_entry = image.containers().last().is_some_and(|it| it.container_type == ContainerType::CudaFatbin);
     if let Some(stated) = arch
         && is_compressed(*codec)
         && let Some(own) = contradicting_arch_of(stated, bytes)
+        && !(is_entry && is_narrower(stated, &own))
     {
         return Some(format!("the container states {stated}, the image's own header {own}"));
     }

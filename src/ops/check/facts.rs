@@ -51,6 +51,8 @@ pub enum ImageCode {
     For(PolicyTarget),
     /// Bitcode, NVVM, or relocatable code that no program loads: it is compiled or linked further, for a processor.
     Intermediate(String),
+    /// NVIDIA code with 32-bit addresses for an architecture. No 64-bit program loads it.
+    For32Bit(String),
     /// Code that may be for any target.
     Unknown(UnknownCode),
     /// No code.
@@ -103,6 +105,7 @@ impl ImageCode {
         match (image.image_kind, arch) {
             _ if image.unknown_kind().is_some() => ImageCode::Unknown(UnknownCode::Kind),
             (ImageKind::Empty, _) => ImageCode::Empty,
+            (_, Some(arch)) if image.has_32_bit_addresses() => ImageCode::For32Bit(arch.to_owned()),
             (ImageKind::TileIr, _) => ImageCode::Unknown(UnknownCode::TileIr),
             (ImageKind::MetalLibrary | ImageKind::MetalBinary, Some(arch)) => match PolicyTarget::parse(arch) {
                 Ok(target) => ImageCode::For(target),
@@ -118,6 +121,7 @@ impl ImageCode {
                 Ok(target @ PolicyTarget::Triple(_)) => ImageCode::For(target),
                 _ => ImageCode::Unknown(UnknownCode::Target),
             },
+            (ImageKind::OptixIr, _) => ImageCode::Intermediate(image.image_kind.name().to_owned()),
             (ImageKind::Bitcode | ImageKind::Nvvm, arch) => match arch.and_then(nvptx::Arch::parse) {
                 Some(arch) if image.image_kind == ImageKind::Nvvm => ImageCode::For(PolicyTarget::LtoIr(arch)),
                 _ => ImageCode::Intermediate(arch.unwrap_or(image.image_kind.name()).to_owned()),
@@ -131,6 +135,7 @@ impl ImageCode {
         match self {
             ImageCode::For(target) => Some(target.to_string()),
             ImageCode::Intermediate(arch) => Some(format!("{arch} (unlinked)")),
+            ImageCode::For32Bit(arch) => Some(format!("{arch} (32-bit)")),
             ImageCode::Unknown(why) => Some(why.label().to_owned()),
             ImageCode::Empty => None,
         }

@@ -135,7 +135,7 @@ fn is_in_fixed_table(image: &Image) -> bool {
 /// Examples are LTO-IR, and libraries such as NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc`: Triton and Warp cannot
 /// compile a kernel without them.
 fn is_for_platform(image: &Image) -> bool {
-    image.image_kind == ImageKind::Nvvm || states_no_processor(image)
+    matches!(image.image_kind, ImageKind::Nvvm | ImageKind::OptixIr) || states_no_processor(image)
 }
 
 fn states_no_processor(image: &Image) -> bool {

@@ -356,7 +356,7 @@ fn vendor(image: &inventory::Image) -> &'static str {
     let triple = image.triple.as_deref().unwrap_or_default();
     let begins = |word| triple.starts_with(word);
     match image.image_kind {
-        ImageKind::Ptx | ImageKind::Nvvm | ImageKind::TileIr => "nvidia",
+        ImageKind::Ptx | ImageKind::Nvvm | ImageKind::OptixIr | ImageKind::TileIr => "nvidia",
         _ if begins("nvptx") => "nvidia",
         _ if subarch::is_amdgpu(triple) => "amd",
         ImageKind::SpirV => "spirv",

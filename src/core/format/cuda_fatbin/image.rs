@@ -8,10 +8,11 @@ use crate::base::codec::Compression;
 use crate::base::content::Content;
 use crate::base::elf_layout::{EI_ABIVERSION, ELF64};
 use crate::base::error::{Cause, Malformed};
-use crate::format::device_elf;
+use crate::format::device_elf::{self, is_32_bit_cubin};
 use crate::format::lto_ir::{self, LtoIr};
 use crate::format::tile_ir::{self, TileIrVersion};
 use crate::target::nvptx::{Arch, Ptx, Suffix};
+use crate::target::triple;
 
 /// Size of the shortest Tile IR that fatbinary 13.5 accepts, in bytes.
 const TILE_IR_SIZE: u64 = 14;
@@ -70,8 +71,7 @@ impl<'data> FatbinImage<'data> {
         } else if let Some(ptx) = Ptx::read(image.data()) {
             let arch = Arch::parse(ptx.target);
             let arch = arch.ok_or_else(|| image.malformed("PTX target", 0, Cause::Unreadable))?;
-            // The PTX document defines 32 as the default, but no toolkit in use writes or accepts that.
-            FatbinImage::of_ptx(image.data(), ptx.version, arch).with_64_bits(ptx.address_size != Some(32))
+            FatbinImage::of_ptx(image.data(), ptx.version, arch).with_64_bits(ptx.triple() != triple::NVPTX)
         } else {
             let value = u64::from(image.u32("CUDA image", 0)?);
             return Err(image.malformed("CUDA image", 0, Cause::Unexpected { value, expected: "a cubin or PTX" }));
@@ -129,12 +129,13 @@ impl<'data> FatbinImage<'data> {
             let cause = Cause::UnsupportedVersion { value: u64::from(cubin.abi_version), supported: "up to 8" };
             image.malformed("cubin ABI version", EI_ABIVERSION, cause)
         })?;
+        let bits = if is_32_bit_cubin(image) { 0 } else { flag::BITS_64 };
         let mercury = if cubin.has_mercury() { flag::MERCURY } else { 0 };
         Ok(FatbinImage {
             kind: kind::ELF,
             code_version: (1, u16::from(cubin.abi_version)),
             arch,
-            flags: flag::BITS_64 | mercury,
+            flags: bits | mercury,
             host: HostSystem::Linux,
             identifier: b"",
             options: cubin.attributes(),

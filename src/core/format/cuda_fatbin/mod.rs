@@ -40,12 +40,12 @@ pub use stored::{PlainEntry, StoredEntry, stored_entries};
 pub use write::write_entries;
 pub use write::{write, write_members};
 
-use super::{ContainerType, ContainerView, ImageView, UnknownValue};
+use super::{ContainerType, ContainerView, ImageView, UnknownValue, device_elf};
 use crate::base::bytes::View;
 use crate::base::codec::Codec;
 use crate::base::error::Malformed;
+use crate::target::OffloadKind;
 use crate::target::nvptx::{self, Arch, Suffix};
-use crate::target::{OffloadKind, triple};
 
 /// Property of PTX from a linked object.
 const LINKAGE: (&str, &str) = ("linkage", "relocatable");
@@ -67,7 +67,7 @@ pub fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
     ImageView {
         kind: Some(OffloadKind::Cuda),
         image_kind: header.image_kind(),
-        triple: Some(triple::NVPTX64.to_owned()),
+        triple: Some(header.triple().to_owned()),
         arch: arch(entry).map(|arch| arch.to_string()),
         id: None,
         strings: if header.kind == kind::RELOCATABLE_PTX { vec![LINKAGE] } else { Vec::new() },
@@ -82,13 +82,26 @@ pub fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
     }
 }
 
-/// nvcc 13.5 stores cubins of Tile IR as `sm_100`, although they are architecture-specific. Only the attributes of the
-/// cubin state that, and the entry repeats them.
+/// nvcc 13.5 stores cubins of Tile IR as `sm_90`, `sm_100` or `sm_100f`, although they are architecture-specific. Only
+/// the attributes of the cubin state that. The entry repeats them for `sm_100` and later.
 fn arch(entry: &FatbinEntry<'_>) -> Option<Arch> {
     let arch = entry.header.arch()?;
-    let attributes = if entry.header.kind == kind::ELF { entry.options } else { None };
-    let is_specific = attributes.is_some_and(|attributes| nvptx::is_specific(attributes.data()));
-    Some(Arch { suffix: arch.suffix.or(is_specific.then_some(Suffix::Specific)), ..arch })
+    if entry.header.kind != kind::ELF || arch.number < nvptx::FIRST_SPECIFIC {
+        return Some(arch);
+    }
+    let is_specific = match entry.options {
+        Some(attributes) => nvptx::is_specific(attributes.data()),
+        None => own_arch(entry) == Some(Arch { suffix: Some(Suffix::Specific), ..arch }),
+    };
+    Some(if is_specific { Arch { suffix: Some(Suffix::Specific), ..arch } } else { arch })
+}
+
+/// Returns the architecture that an uncompressed cubin states.
+fn own_arch(entry: &FatbinEntry<'_>) -> Option<Arch> {
+    if entry.codec != Codec::None {
+        return None;
+    }
+    device_elf::read(entry.image).ok()?.cubin?.arch()
 }
 
 /// A kind is unknown if it is newer than this program. A group with an invalid table has a known kind.

@@ -6,6 +6,7 @@ use crate::base::error::{Cause, Malformed};
 use crate::format::ImageKind;
 use crate::format::magic::check_magic;
 use crate::target::nvptx::{Arch, Suffix};
+use crate::target::triple;
 
 pub use crate::format::container_type::CUDA_FATBIN_MAGIC as MAGIC;
 
@@ -194,6 +195,11 @@ impl EntryHeader {
             kind::TILE_IR => ImageKind::TileIr,
             _ => ImageKind::Unknown,
         }
+    }
+
+    /// Returns the triple of the code.
+    pub fn triple(&self) -> &'static str {
+        if self.flags & flag::BITS_64 == 0 { triple::NVPTX } else { triple::NVPTX64 }
     }
 
     /// Returns the codec of the payload: [`Codec::Opaque`] for flags that contradict each other, and for compressed

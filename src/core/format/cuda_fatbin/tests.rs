@@ -97,8 +97,7 @@ fn containers_round_trip() {
 
 #[test]
 fn output_equals_that_of_fatbinary_13_5() {
-    // fatbinary --compress-mode=none --create=out --image3=kind=elf,sm=90,file=… --image3=kind=ptx,sm=100f,file=…
-    //     --image3=kind=elf,sm=100a,file=… --image3=kind=elf,sm=90a,file=…
+    // fatbinary --compress-mode=none --create=out --image3=kind=elf,sm=90,file=… …ptx,sm=100f …elf,sm=100a …elf,sm=90a
     let plain = cubin();
     let mut mercury = cubin_with(8, 0x600_6402);
     let attribute = mercury.windows(6).position(|it| it == b"\x02\x09\0\0\x02\x0c").unwrap();
@@ -125,14 +124,16 @@ fn output_equals_that_of_fatbinary_13_5() {
     .concat();
     let bytes = written(&[&plain, PTX, &mercury, &old]);
     assert!(bytes == expected);
-    // nvcc 13.5 states the architecture of specific cubins without their suffix if they are compiled from Tile IR.
+    // nvcc 13.5 states specific cubins without their suffix, or with that of the family, if they are compiled from Tile IR.
     let mut unmarked = bytes.clone();
-    let second = 16 + 64 + plain.len().next_multiple_of(8) + 80 + 48;
-    assert_eq!(unmarked[second + 42], 0x10, "the flag of the suffix");
-    unmarked[second + 42] = 0;
-    assert_eq!(images(&unmarked)[2].arch.as_deref(), Some("sm_100a"));
-    let archs: Vec<_> = images(&bytes).into_iter().map(|image| image.arch.unwrap()).collect();
-    assert_eq!(archs, ["sm_90", "sm_100f", "sm_100a", "sm_90a"]);
+    let flags = 16 + 64 + plain.len().next_multiple_of(8) + 80 + 48 + 42;
+    assert_eq!(unmarked[flags], 0x10, "the flag of the suffix");
+    unmarked[flags] = 0;
+    assert_eq!(images(&unmarked)[2].arch.as_deref(), Some("sm_100a"), "without a suffix");
+    unmarked[flags] = 0x20;
+    assert_eq!(images(&unmarked)[2].arch.as_deref(), Some("sm_100a"), "with the suffix f");
+    let archs = images(&bytes).into_iter().map(|image| image.arch.unwrap());
+    assert_eq!(archs.collect::<Vec<_>>(), ["sm_90", "sm_100f", "sm_100a", "sm_90a"]);
 }
 
 /// `fatbinary --compress-mode=speed --compress-all -ident=a.cu --cmdline=-O3 --create=out --image3=kind=ptx,sm=100f,…`

@@ -29,7 +29,7 @@ fn terminated(file: embed_record::EmbeddedFile<'_>) -> View<'_> {
 
 /// The search does not recognize these images among other bytes.
 fn has_magic_of_image(view: View<'_>) -> bool {
-    matches!(DeviceImage::identify(view).image_kind, ImageKind::TileIr | ImageKind::Nvvm)
+    matches!(DeviceImage::identify(view).image_kind, ImageKind::TileIr | ImageKind::Nvvm | ImageKind::OptixIr)
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
         // SPIR-V has a value only in LLVM's main branch, see `image_kind::SPIRV`; NVVM and Tile IR have none.
         ImageKind::SpirV
         | ImageKind::Nvvm
+        | ImageKind::OptixIr
         | ImageKind::TileIr
         | ImageKind::MetalLibrary
         | ImageKind::MetalBinary

@@ -4,13 +4,14 @@
 //! count of a kernel comes from `EIATTR_REGCOUNT`; for other functions it comes only from their section. Source: the
 //! output of cuobjdump 13.5 for 419 cubins of four libraries.
 
+use object::read::elf::Sym;
 use object::{Object, ObjectSection, elf};
 
 use super::{FunctionInfo, STO_CUDA_ENTRY, UNKNOWN_STACK, function_info, section_banks};
 use crate::base::bytes::{View, total};
 use crate::base::error::Malformed;
 use crate::image::charge_kernel;
-use crate::image::elf::{Elf, ElfFunction};
+use crate::image::elf::{AnyElf, Elf, ElfFunction, Width, with_elf};
 use crate::image::kernel::ConstantBank;
 
 /// Prefix of the names of code sections.
@@ -69,31 +70,35 @@ pub struct CubinSymbol<'data> {
 
 /// Returns the resources of the functions of a cubin.
 pub fn resource_usage(view: View<'_>) -> Result<ResourceUsage, Malformed> {
-    let elf = Elf::read(view)?;
-    let function_info = function_info(&elf, &mut Vec::new());
-    let mut banks = section_banks(&elf);
+    let elf = AnyElf::read(view)?;
+    with_elf!(elf, elf => usage_of(&elf))
+}
+
+fn usage_of(elf: &Elf<'_, impl Width>) -> Result<ResourceUsage, Malformed> {
+    let function_info = function_info(elf, &mut Vec::new());
+    let mut banks = section_banks(elf);
     let mut functions = Vec::new();
-    let mut own: Vec<_> = elf.functions().into_iter().filter(|function| has_own_section(&elf, function)).collect();
+    let mut own: Vec<_> = elf.functions().into_iter().filter(|function| has_own_section(elf, function)).collect();
     own.sort_by_cached_key(|function| function.section.map(|section| section.0));
     for function in own {
-        charge_kernel(view, [function.name.len()], 0)?;
+        charge_kernel(elf.view, [function.name.len()], 0)?;
         let info = function_info.get(&function.number).copied().unwrap_or_default();
         let constant_banks = banks.remove(function.name).unwrap_or_default();
-        functions.push(function_usage(&elf, &function, info, constant_banks));
+        functions.push(function_usage(elf, &function, info, constant_banks));
     }
     // Sizes in memory are numbers from the file.
     let global = total(GLOBALS.iter().filter_map(|name| elf.size_of(name)));
-    Ok(ResourceUsage { global, constant_banks: common_banks(&elf), functions })
+    Ok(ResourceUsage { global, constant_banks: common_banks(elf), functions })
 }
 
-fn has_own_section(elf: &Elf<'_>, function: &ElfFunction<'_>) -> bool {
+fn has_own_section(elf: &Elf<'_, impl Width>, function: &ElfFunction<'_>) -> bool {
     let section = function.section.and_then(|section| elf.file.section_by_index(section).ok());
     let name = section.as_ref().and_then(|section| section.name().ok());
     name.and_then(|name| name.strip_prefix(TEXT)) == Some(function.name)
 }
 
 fn function_usage(
-    elf: &Elf<'_>,
+    elf: &Elf<'_, impl Width>,
     function: &ElfFunction<'_>,
     info: FunctionInfo,
     constant_banks: Vec<ConstantBank>,
@@ -115,7 +120,7 @@ fn function_usage(
 }
 
 /// Sizes of the sections `.nv.constantN`, which belong to the whole cubin.
-fn common_banks(elf: &Elf<'_>) -> Vec<ConstantBank> {
+fn common_banks(elf: &Elf<'_, impl Width>) -> Vec<ConstantBank> {
     let bank = |name: &str| name.strip_prefix(CONSTANT)?.parse().ok();
     let banks = elf
         .file
@@ -126,20 +131,24 @@ fn common_banks(elf: &Elf<'_>) -> Vec<ConstantBank> {
 
 /// Symbols of a cubin, without the empty first symbol and section symbols.
 pub fn symbols(view: View<'_>) -> Result<Vec<CubinSymbol<'_>>, Malformed> {
-    let elf = Elf::read(view)?;
+    let elf = AnyElf::read(view)?;
+    with_elf!(elf, elf => symbols_of(&elf))
+}
+
+fn symbols_of<'data>(elf: &Elf<'data, impl Width>) -> Result<Vec<CubinSymbol<'data>>, Malformed> {
     let mut symbols = Vec::new();
     for symbol in elf.file.symbols() {
         elf.charge_symbol(&symbol)?;
-        charge_kernel(view, [], 0)?;
+        charge_kernel(elf.view, [], 0)?;
         let own = symbol.elf_symbol();
         let name = object::ObjectSymbol::name(&symbol).unwrap_or_default();
-        let section = own.st_shndx.get(elf.file.endian());
+        let section = own.st_shndx(elf.file.endian());
         if own.st_type() != elf::STT_SECTION {
             symbols.push(CubinSymbol {
                 name,
                 symbol_type: own.st_type().0,
                 binding: own.st_bind().0,
-                other: own.st_other.0,
+                other: own.st_other().0,
                 is_defined: section != elf::SHN_UNDEF,
             });
         }
@@ -149,12 +158,16 @@ pub fn symbols(view: View<'_>) -> Result<Vec<CubinSymbol<'_>>, Malformed> {
 
 /// Code sections of a cubin, by function name.
 pub fn code_sections(view: View<'_>) -> Result<Vec<(String, View<'_>)>, Malformed> {
-    let elf = Elf::read(view)?;
+    let elf = AnyElf::read(view)?;
+    with_elf!(elf, elf => code_sections_of(&elf))
+}
+
+fn code_sections_of<'data>(elf: &Elf<'data, impl Width>) -> Result<Vec<(String, View<'data>)>, Malformed> {
     let mut sections = Vec::new();
     for section in elf.file.sections() {
         let function = section.name().ok().and_then(|name| name.strip_prefix(TEXT));
         if let Some(function) = function {
-            charge_kernel(view, [function.len()], 0)?;
+            charge_kernel(elf.view, [function.len()], 0)?;
             sections.push((function.to_owned(), elf.bytes(&section)?));
         }
     }

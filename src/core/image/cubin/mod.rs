@@ -9,12 +9,13 @@
 //! prints `STACK:0` regardless of the frame, because they have no `EIATTR_MIN_STACK_SIZE`.
 
 mod info;
+mod integrity;
 pub mod listing;
 
 use object::{Object, ObjectSection};
 
 use super::charge_kernel;
-use super::elf::{Elf, ElfFunction};
+use super::elf::{Elf, ElfFunction, Width};
 use super::kernel::{ConstantBank, Kernel, LocatedKernel, Parameter};
 use crate::base::bytes::{NameMap, Resource};
 use crate::base::error::Malformed;
@@ -42,11 +43,13 @@ struct FunctionInfo {
 }
 
 /// Returns the kernels of a cubin.
-pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKernel> {
+pub fn kernels(elf: &Elf<'_, impl Width>, problems: &mut Vec<Malformed>) -> Vec<LocatedKernel> {
     let function_info = function_info(elf, problems);
     let banks = constant_banks(elf);
     let mut kernels = Vec::new();
-    for function in elf.functions().into_iter().filter(|function| function.other & STO_CUDA_ENTRY != 0) {
+    let functions = elf.functions();
+    problems.extend(integrity::defect(elf, &functions, &function_info).err());
+    for function in functions.into_iter().filter(|function| function.other & STO_CUDA_ENTRY != 0) {
         // Any number of symbols can share a name of any length, and the attributes that belong to it.
         if charge_kernel(elf.view, [function.name.len()], 0).is_err() {
             break;
@@ -61,7 +64,7 @@ pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> Vec<LocatedKerne
 }
 
 /// Creates a kernel from its symbol, its attributes in `.nv.info` and the sizes of its sections.
-fn kernel_of(elf: &Elf<'_>, function: &ElfFunction<'_>, function_info: FunctionInfo) -> Kernel {
+fn kernel_of(elf: &Elf<'_, impl Width>, function: &ElfFunction<'_>, function_info: FunctionInfo) -> Kernel {
     // Before this attribute existed, the number of registers was stored in the header of the code section. Cubins up to
     // CUDA 12 still have it there.
     let of_section = || function.section.and_then(|section| elf.info_byte(section)).filter(|&registers| registers > 0);
@@ -79,7 +82,7 @@ fn kernel_of(elf: &Elf<'_>, function: &ElfFunction<'_>, function_info: FunctionI
     }
 }
 
-fn function_info(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> NameMap<usize, FunctionInfo> {
+fn function_info(elf: &Elf<'_, impl Width>, problems: &mut Vec<Malformed>) -> NameMap<usize, FunctionInfo> {
     let mut function_info = NameMap::<usize, FunctionInfo>::default();
     for_each_attribute(elf, ".nv.info", problems, |attribute| {
         let field = |function_info: &mut FunctionInfo, value| match attribute.number {
@@ -97,7 +100,12 @@ fn function_info(elf: &Elf<'_>, problems: &mut Vec<Malformed>) -> NameMap<usize,
     function_info
 }
 
-fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel, problems: &mut Vec<Malformed>) {
+fn attributes_of(
+    elf: &Elf<'_, impl Width>,
+    function: &ElfFunction<'_>,
+    kernel: &mut Kernel,
+    problems: &mut Vec<Malformed>,
+) {
     for_each_attribute(elf, &format!(".nv.info.{}", function.name), problems, |attribute| {
         match attribute.number {
             info::EIATTR_MAX_THREADS => {
@@ -128,7 +136,7 @@ fn attributes_of(elf: &Elf<'_>, function: &ElfFunction<'_>, kernel: &mut Kernel,
     kernel.parameters.sort_by_cached_key(|parameter| parameter.offset);
 }
 
-fn charge_parameter(elf: &Elf<'_>) -> Result<(), Malformed> {
+fn charge_parameter(elf: &Elf<'_, impl Width>) -> Result<(), Malformed> {
     elf.view.charge("NVIDIA attribute", Resource::Memory, size_of::<Parameter>() as u64)
 }
 
@@ -141,7 +149,7 @@ fn parameter(place: u32, size: u32) -> Option<Parameter> {
 }
 
 fn for_each_attribute(
-    elf: &Elf<'_>,
+    elf: &Elf<'_, impl Width>,
     section: &str,
     problems: &mut Vec<Malformed>,
     mut take: impl FnMut(&info::Attribute<'_>) -> Result<(), Malformed>,
@@ -154,7 +162,7 @@ fn for_each_attribute(
 }
 
 /// Sizes of the sections `.nv.constantN.NAME`, by kernel name and sorted by bank.
-fn constant_banks<'data>(elf: &Elf<'data>) -> NameMap<&'data str, Vec<ConstantBank>> {
+fn constant_banks<'data>(elf: &Elf<'data, impl Width>) -> NameMap<&'data str, Vec<ConstantBank>> {
     let mut banks = section_banks(elf);
     for banks in banks.values_mut() {
         banks.sort_by_cached_key(|bank| bank.bank);
@@ -163,7 +171,7 @@ fn constant_banks<'data>(elf: &Elf<'data>) -> NameMap<&'data str, Vec<ConstantBa
 }
 
 /// Sizes of the sections `.nv.constantN.NAME`, by function name and in section order.
-fn section_banks<'data>(elf: &Elf<'data>) -> NameMap<&'data str, Vec<ConstantBank>> {
+fn section_banks<'data>(elf: &Elf<'data, impl Width>) -> NameMap<&'data str, Vec<ConstantBank>> {
     let mut banks: NameMap<&str, Vec<ConstantBank>> = NameMap::default();
     for section in elf.file.sections() {
         let name = section.name().ok().and_then(|name| name.strip_prefix(".nv.constant"));

@@ -12,7 +12,7 @@ use super::scopes::{ScopeReader, innermost};
 use super::{lines, load, malformed, sections, units};
 use crate::base::bytes::View;
 use crate::base::error::Malformed;
-use crate::image::elf::Elf;
+use crate::image::elf::{AnyElf, Elf, Width, with_elf};
 
 /// Source positions of the code of an ELF image.
 ///
@@ -59,20 +59,25 @@ impl SourceIndex {
     /// Reads the debug information and the symbol table of an ELF image. An image of another kind has neither.
     #[doc(hidden)]
     pub fn read(view: View<'_>) -> Result<SourceIndex, Malformed> {
-        let elf = Elf::read(view)?;
-        let mut index = SourceIndex { needs_function: elf.has_section_bases(), ..SourceIndex::default() };
-        index.add_functions(&elf);
-        let mut problems = Vec::new();
-        let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(load(&elf, id, &mut problems)));
-        let mut dwarf = sections.borrow(|section| section.reader(sections::endian(&elf)));
-        let result = index.add_debug_information(&mut dwarf, ParseBudget(view));
-        problems.extend(result.err().map(|error| malformed(&elf, error)));
-        index.debug.sequences.sort_by_cached_key(|sequence| sequence.start);
-        index.problems = problems;
-        Ok(index)
+        let elf = AnyElf::read(view)?;
+        Ok(with_elf!(elf, elf => SourceIndex::of_elf(&elf)))
     }
 
-    fn add_functions(&mut self, elf: &Elf<'_>) {
+    fn of_elf(elf: &Elf<'_, impl Width>) -> SourceIndex {
+        let view = elf.view;
+        let mut index = SourceIndex { needs_function: elf.has_section_bases(), ..SourceIndex::default() };
+        index.add_functions(elf);
+        let mut problems = Vec::new();
+        let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(load(elf, id, &mut problems)));
+        let mut dwarf = sections.borrow(|section| section.reader(sections::endian(elf)));
+        let result = index.add_debug_information(&mut dwarf, ParseBudget(view));
+        problems.extend(result.err().map(|error| malformed(elf, error)));
+        index.debug.sequences.sort_by_cached_key(|sequence| sequence.start);
+        index.problems = problems;
+        index
+    }
+
+    fn add_functions(&mut self, elf: &Elf<'_, impl Width>) {
         self.functions = elf
             .functions()
             .into_iter()

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gimli::{DwarfSections, SectionId};
 
-use super::elf::Elf;
+use super::elf::{Elf, Width};
 use super::kernel::{LocatedKernel, SourceLine};
 use crate::base::error::{Cause, Malformed};
 use budget::{DwarfError, ParseBudget};
@@ -112,7 +112,7 @@ const READ: [SectionId; 9] = [
 ];
 
 /// Loads a section. One that cannot be loaded is a problem.
-fn load<'data>(elf: &Elf<'data>, id: SectionId, problems: &mut Vec<Malformed>) -> DebugSection<'data> {
+fn load<'data>(elf: &Elf<'data, impl Width>, id: SectionId, problems: &mut Vec<Malformed>) -> DebugSection<'data> {
     if !READ.contains(&id) {
         return DebugSection::default();
     }
@@ -123,7 +123,7 @@ fn load<'data>(elf: &Elf<'data>, id: SectionId, problems: &mut Vec<Malformed>) -
 }
 
 /// Reads the debug information of a file and sets the source line of each kernel.
-pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], problems: &mut Vec<Malformed>) -> DebugInfo {
+pub fn read(elf: &Elf<'_, impl Width>, kernels: &mut [LocatedKernel], problems: &mut Vec<Malformed>) -> DebugInfo {
     let Ok(sections) = DwarfSections::load(|id| Ok::<_, std::convert::Infallible>(load(elf, id, problems)));
     let mut dwarf = sections.borrow(|section| section.reader(sections::endian(elf)));
     let mut sources = KernelSources::new(kernels.iter().filter_map(|found| found.entry));
@@ -139,7 +139,7 @@ pub fn read(elf: &Elf<'_>, kernels: &mut [LocatedKernel], problems: &mut Vec<Mal
 
 /// Time stamps of source files in the line tables of a file. There are none if the tables cannot be parsed; the
 /// inspection reports that error.
-pub fn time_stamps(elf: &Elf<'_>) -> Vec<u64> {
+pub fn time_stamps(elf: &Elf<'_, impl Width>) -> Vec<u64> {
     let load = |id| {
         let is_read = [SectionId::DebugLine, SectionId::DebugLineStr, SectionId::DebugStr].contains(&id);
         Ok::<_, std::convert::Infallible>(if is_read {
@@ -155,7 +155,7 @@ pub fn time_stamps(elf: &Elf<'_>) -> Vec<u64> {
 
 /// Converts an error of `gimli`, which does not know files. The new error names the section that refers to all others.
 /// A section with an offset beyond the end of the file is a separate problem.
-fn malformed(elf: &Elf<'_>, error: DwarfError) -> Malformed {
+fn malformed(elf: &Elf<'_, impl Width>, error: DwarfError) -> Malformed {
     let error = match error {
         DwarfError::Malformed(error) => error,
         DwarfError::BudgetExhausted(malformed) => return malformed,

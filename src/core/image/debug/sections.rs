@@ -12,7 +12,7 @@ use object::{CompressionFormat, Endianness, Object, ObjectSection, RelocationFla
 use crate::base::bytes::{Extent, Resource, View};
 use crate::base::codec::{self, Codec};
 use crate::base::error::{Cause, Malformed};
-use crate::image::elf::{Elf, ElfSection};
+use crate::image::elf::{Elf, ElfSection, Width};
 
 /// Reader of one debug section with its relocations applied.
 pub type Reader<'a> = RelocateReader<EndianSlice<'a, RunTimeEndian>, &'a Relocations>;
@@ -72,7 +72,7 @@ impl<'data> DebugSection<'data> {
 }
 
 /// Loads a section; empty if the file does not have it.
-pub fn load<'data>(elf: &Elf<'data>, id: SectionId) -> Result<DebugSection<'data>, Malformed> {
+pub fn load<'data>(elf: &Elf<'data, impl Width>, id: SectionId) -> Result<DebugSection<'data>, Malformed> {
     // Sections in GNU's old compressed format have a different name.
     let old_name = id.name().replacen(".debug_", ".zdebug_", 1);
     let Some(section) = elf.section(id.name()).or_else(|| elf.section(&old_name)) else {
@@ -83,7 +83,7 @@ pub fn load<'data>(elf: &Elf<'data>, id: SectionId) -> Result<DebugSection<'data
 
 /// Calls `visit` with the decompressed bytes of each compressed section.
 pub fn for_each_compressed(
-    elf: &Elf<'_>,
+    elf: &Elf<'_, impl Width>,
     visit: &mut dyn FnMut(View<'_>) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
     for section in elf.file.sections() {
@@ -94,7 +94,10 @@ pub fn for_each_compressed(
     Ok(())
 }
 
-fn bytes<'data>(elf: &Elf<'data>, section: &ElfSection<'data, '_>) -> Result<Cow<'data, [u8]>, Malformed> {
+fn bytes<'data, W: Width>(
+    elf: &Elf<'data, W>,
+    section: &ElfSection<'data, '_, W>,
+) -> Result<Cow<'data, [u8]>, Malformed> {
     let stored = elf.bytes(section)?;
     let host_file = |error: object::Error| stored.malformed("debug section", 0, Cause::object_file(error));
     let range = section.compressed_file_range().map_err(host_file)?;
@@ -109,7 +112,7 @@ fn bytes<'data>(elf: &Elf<'data>, section: &ElfSection<'data, '_>) -> Result<Cow
     codec::decompress(codec, stream, range.uncompressed_size).map(Cow::Owned)
 }
 
-fn relocations(elf: &Elf<'_>, section: &ElfSection<'_, '_>) -> Relocations {
+fn relocations<W: Width>(elf: &Elf<'_, W>, section: &ElfSection<'_, '_, W>) -> Relocations {
     let machine = elf.machine();
     let charged = section.relocations().take_while(|_| elf.view.charge("relocation", Resource::Work, 1).is_ok());
     let one = |(offset, relocation): (u64, object::Relocation)| {
@@ -126,7 +129,7 @@ fn relocations(elf: &Elf<'_>, section: &ElfSection<'_, '_>) -> Relocations {
     Relocations(charged.filter_map(one).collect())
 }
 
-pub fn endian(elf: &Elf<'_>) -> RunTimeEndian {
+pub fn endian(elf: &Elf<'_, impl Width>) -> RunTimeEndian {
     match elf.file.endian() {
         Endianness::Little => RunTimeEndian::Little,
         Endianness::Big => RunTimeEndian::Big,

@@ -13,6 +13,17 @@ pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
     contradicting_arch_of(image.arch.as_deref()?, image.view)
 }
 
+/// Returns whether code of a fat binary runs on fewer devices than its entry states: `sm_90a` under `sm_90`. nvcc 13.5
+/// stores cubins of Tile IR in such entries.
+pub fn is_narrower(stated: &str, own: &str) -> bool {
+    match (nvptx::Arch::parse(stated), nvptx::Arch::parse(own)) {
+        (Some(stated), Some(own)) => {
+            stated.number == own.number && own.suffix == Some(nvptx::Suffix::Specific) && own != stated
+        }
+        _ => false,
+    }
+}
+
 /// Like [`contradicting_arch`], for the decompressed bytes of an image whose container states an arch.
 pub fn contradicting_arch_of(stated: &str, bytes: View<'_>) -> Option<String> {
     let own = DeviceImage::identify(bytes).arch?;

@@ -12,6 +12,8 @@ pub struct CudaCode {
     pub abi_version: Option<u8>,
     /// Latest release of CUDA among the tools that wrote a cubin. The header of a container does not state it.
     pub toolkit: Option<(u16, u16)>,
+    /// Version of LTO-IR, OptiX IR or Tile IR.
+    pub ir_version: Option<(u16, u16)>,
     /// True if the image is compressed together with others (`fatbinary --concat`).
     pub is_grouped: bool,
 }
@@ -28,8 +30,21 @@ impl CudaCode {
                 Some((_, abi)) if kind == ImageKind::Elf => u8::try_from(abi).ok(),
                 _ => None,
             },
+            ir_version: version.and_then(|version| ir_version(kind, version)),
             toolkit: None,
             is_grouped: image.part.is_some() && version.is_some(),
         }
+    }
+}
+
+/// Returns the version that an entry states. For Tile IR, one field has the major and the minor version.
+fn ir_version(kind: ImageKind, (major, minor): (u16, u16)) -> Option<(u16, u16)> {
+    match kind {
+        ImageKind::Nvvm => Some((major, minor)),
+        ImageKind::TileIr => {
+            let [major, minor] = major.to_be_bytes();
+            Some((major.into(), minor.into()))
+        }
+        _ => None,
     }
 }

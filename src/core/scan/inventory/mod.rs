@@ -27,10 +27,10 @@ use crate::base::file_path::FilePath;
 use crate::base::range::range_at;
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::nvcc_names::{NvccForm, NvidiaCode, Spelling};
-use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch};
+use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch, triple};
 
 pub use address::DiskLocation;
-pub use contradiction::{contradicting_arch, contradicting_arch_of};
+pub use contradiction::{contradicting_arch, contradicting_arch_of, is_narrower};
 pub use cuda_code::CudaCode;
 pub use device_link::{CodeRole, DeviceLink, DeviceLinks, LinkInput, LinkPlace};
 pub use kpack::{FoundArchive, KpackReference};
@@ -378,6 +378,12 @@ impl Image {
     #[doc(hidden)]
     pub fn unknown_kind(&self) -> Option<u64> {
         self.unknown.iter().find(|it| it.field == UnknownValue::KIND).map(|it| it.value)
+    }
+
+    /// True for NVIDIA code with 32-bit addresses, which only 32-bit programs load.
+    #[doc(hidden)]
+    pub fn has_32_bit_addresses(&self) -> bool {
+        self.triple.as_deref() == Some(triple::NVPTX)
     }
 
     /// True for LTO-IR whose bytes NVIDIA's tools have scrambled. It is intact, but only those tools can read it.

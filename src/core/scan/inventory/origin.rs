@@ -2,14 +2,16 @@
 //!
 //! Nothing is decompressed and no code is inspected, because every scan reports this for every image.
 
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader32, FileHeader64};
 use object::endian::Endianness;
 use object::read::elf::{FileHeader, SectionHeader};
 
 use super::CudaCode;
 use crate::base::bytes::{ObjectBytes, View};
 use crate::base::codec::is_compressed;
-use crate::format::{ImageKind, ImageView};
+use crate::format::lto_ir;
+use crate::format::tile_ir::TileIrVersion;
+use crate::format::{ImageKind, ImageView, is_32_bit_cubin};
 use crate::target::amdgpu::ELFOSABI_HSA;
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx;
@@ -20,7 +22,7 @@ pub struct Origin {
     /// Name that the compiler gives itself, or else the linker.
     pub producer: Option<String>,
     /// Version of the format. For an AMD code object it is the value of `-mcode-object-version`, for a cubin its ABI
-    /// version, and for PTX and SPIR-V the version of the language.
+    /// version, and for PTX, SPIR-V, LTO-IR, OptiX IR and Tile IR the version of the language.
     pub format_version: Option<String>,
     /// Properties of NVIDIA code that its drivers depend on.
     pub cuda: CudaCode,
@@ -43,9 +45,19 @@ pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {
     match image_kind {
         ImageKind::Elf | ImageKind::HostObject => elf_file(view).unwrap_or_default(),
         ImageKind::Ptx => ptx(view),
+        ImageKind::Nvvm | ImageKind::OptixIr => intermediate(lto_ir::version(view)),
+        ImageKind::TileIr => {
+            let version = TileIrVersion::read(view).ok();
+            intermediate(version.map(|version| (version.major.into(), version.minor.into())))
+        }
         ImageKind::SpirV => spirv(view).unwrap_or_default(),
         _ => Origin::default(),
     }
+}
+
+fn intermediate(ir_version: Option<(u16, u16)>) -> Origin {
+    let format_version = ir_version.map(|(major, minor)| format!("{major}.{minor}"));
+    Origin { format_version, cuda: CudaCode { ir_version, ..CudaCode::default() }, ..Origin::default() }
 }
 
 /// Version of code objects with ABI version 0. The ABI versions 0 to 4 denote versions 2 to 6 (AMDGPU usage document of
@@ -53,7 +65,14 @@ pub fn origin(image_kind: ImageKind, view: View<'_>) -> Origin {
 const FIRST_CODE_OBJECT: u8 = 2;
 
 fn elf_file(view: View<'_>) -> Option<Origin> {
-    let header = FileHeader64::<Endianness>::parse(view.data()).ok()?;
+    if is_32_bit_cubin(view) {
+        return elf_file_of::<FileHeader32<Endianness>>(view);
+    }
+    elf_file_of::<FileHeader64<Endianness>>(view)
+}
+
+fn elf_file_of<H: FileHeader<Endian = Endianness>>(view: View<'_>) -> Option<Origin> {
+    let header = H::parse(view.data()).ok()?;
     let endian = header.endian().ok()?;
     let file = Elf { header, endian, view };
     let abi = header.e_ident().abi_version;
@@ -72,8 +91,8 @@ fn elf_file(view: View<'_>) -> Option<Origin> {
     })
 }
 
-struct Elf<'data> {
-    header: &'data FileHeader64<Endianness>,
+struct Elf<'data, H> {
+    header: &'data H,
     endian: Endianness,
     view: View<'data>,
 }
@@ -96,7 +115,7 @@ const FIRST_TOOLKIT: u16 = 20;
 /// Maximum number of notes that are read. nvlink writes two for each input.
 const MAX_NOTES: usize = 1 << 14;
 
-impl Elf<'_> {
+impl<H: FileHeader<Endian = Endianness>> Elf<'_, H> {
     /// Returns the string of the compiler in `.comment`. Every tool adds a string there. If the compiler has none,
     /// returns the string of another tool.
     fn comment(&self) -> Option<String> {

@@ -16,6 +16,9 @@ pub const AMDGCN: &str = "amdgcn-amd-amdhsa";
 /// Triple of NVIDIA GPUs with CUDA.
 pub const NVPTX64: &str = "nvptx64-nvidia-cuda";
 
+/// Triple of NVIDIA code with 32-bit addresses, which CUDA up to 12.0 compiles.
+pub const NVPTX: &str = "nvptx-nvidia-cuda";
+
 /// Triple of code for a GPU of Intel (DPC++, `-fsycl-targets`).
 pub const INTELGT: &str = "spir64_gen-unknown-unknown";
 

@@ -108,7 +108,10 @@ impl DeviceCode {
             return Err("is of a kind that is newer than this program");
         }
         match (Platform::of(image.triple.as_deref(), arch), image.image_kind) {
-            (_, ImageKind::Empty | ImageKind::Bitcode | ImageKind::Nvvm) | (Some(Platform::Host), _) => {}
+            // Only 32-bit programs load it.
+            _ if image.has_32_bit_addresses() => {}
+            (_, ImageKind::Empty | ImageKind::Bitcode | ImageKind::Nvvm | ImageKind::OptixIr)
+            | (Some(Platform::Host), _) => {}
             // The tag of the wheel states the system.
             (Some(Platform::Metal), _) => {}
             (_, ImageKind::TileIr) => return Err("is Tile IR, which the driver may compile for any device"),

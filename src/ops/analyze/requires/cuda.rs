@@ -106,6 +106,9 @@ const PTX: [((u16, u16), (u32, u32)); 44] = [
 /// Like [`PTX`], the newest versions.
 const NEWEST_PTX: [((u16, u16), (u32, u32)); 3] = [((9, 3), (13, 3)), ((9, 4), (13, 4)), ((9, 5), (13, 5))];
 
+/// First release with Tile IR.
+const FIRST_TILE_IR: (u32, u32) = (13, 1);
+
 /// Returns a release of CUDA with its driver.
 pub fn release(version: (u32, u32)) -> Release {
     let driver = DRIVERS.iter().find(|(known, _)| *known == version).and_then(|(_, driver)| driver.map(DriverNumber));
@@ -140,6 +143,15 @@ pub fn ptx(version: (u16, u16)) -> Floor {
         Some((_, before)) if *before < NEWEST => Floor { most: None, ..Floor::since(release(*before)) },
         Some(_) => newer(),
         None => Floor::UNKNOWN,
+    }
+}
+
+/// Returns the floor of Tile IR. Its versions are those of the releases of CUDA since 13.1.
+pub fn tile_ir((major, minor): (u16, u16)) -> Floor {
+    match (u32::from(major), u32::from(minor)) {
+        version if version > NEWEST => newer(),
+        version if version >= FIRST_TILE_IR => Floor::since(release(version)),
+        _ => Floor::UNKNOWN,
     }
 }
 
@@ -200,6 +212,15 @@ mod tests {
         assert_eq!(ptx((9, 6)).to_string(), "unknown, newer than CUDA 13.5");
         assert_eq!(ptx((8, 9)).to_string(), "unknown, at least CUDA 12.9 (driver 575.51.03)");
         assert_eq!(ptx((0, 9)), Floor::UNKNOWN);
+    }
+
+    /// `tileiras` 13.5 calls 13.6 an unsupported version.
+    #[test]
+    fn tile_ir_needs_the_release_of_its_version() {
+        assert_eq!(tile_ir((13, 1)).to_string(), "CUDA 13.1 (driver 590.44.01)");
+        assert_eq!(tile_ir((13, 5)).to_string(), "CUDA 13.5");
+        assert_eq!(tile_ir((13, 6)).to_string(), "unknown, newer than CUDA 13.5");
+        assert_eq!(tile_ir((13, 0)), Floor::UNKNOWN);
     }
 
     #[test]

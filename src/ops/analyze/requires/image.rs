@@ -86,7 +86,7 @@ pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Req
             requirements.extend(arch(image).map(Requirement::Arch));
         }
         ImageKind::Ptx => requirements.push(Requirement::Ptx(image.cuda.ptx_version)),
-        ImageKind::TileIr => requirements.push(Requirement::TileIr),
+        ImageKind::TileIr => requirements.push(Requirement::TileIr(image.cuda.ir_version)),
         ImageKind::Bitcode => requirements.push(Requirement::Bitcode),
         ImageKind::MetalLibrary => {
             requirements.extend(system(image).map(|(system, release)| Requirement::System(system, release)));

@@ -29,8 +29,8 @@ pub enum Requirement {
     Arch(Arch),
     /// The device itself.
     Device(Arch),
-    /// Tile IR.
-    TileIr,
+    /// Tile IR, of a version if one is stated.
+    TileIr(Option<(u16, u16)>),
     /// A kind of image that is newer than this program.
     UnknownKind(u64),
     /// LLVM bitcode.
@@ -82,7 +82,7 @@ impl Requirement {
             Requirement::Toolkit(_) | Requirement::AbiOfCuda13 | Requirement::UnknownToolkit => "toolkit",
             Requirement::Arch(_) => "arch",
             Requirement::Device(_) => "device",
-            Requirement::TileIr | Requirement::UnknownKind(_) | Requirement::Bitcode => "kind",
+            Requirement::TileIr(_) | Requirement::UnknownKind(_) | Requirement::Bitcode => "kind",
             Requirement::Container { .. } => "container-version",
             Requirement::EntryId => "entry-id",
             Requirement::System(..) => "system",
@@ -97,6 +97,7 @@ impl Requirement {
                 Reader::first_cuda(codec).map_or(Floor::NONE, |first| Floor::since(release_of(first)))
             }
             Requirement::Ptx(Some(version)) => cuda::ptx(version),
+            Requirement::TileIr(Some(version)) => cuda::tile_ir(version),
             Requirement::Toolkit(release) => cuda::toolkit(release),
             Requirement::AbiOfCuda13 => cuda::toolkit((13, 0)),
             Requirement::Arch(arch) | Requirement::Device(arch) => cuda::arch(arch),
@@ -109,7 +110,7 @@ impl Requirement {
             Requirement::Container { first: None, .. }
             | Requirement::Ptx(None)
             | Requirement::UnknownToolkit
-            | Requirement::TileIr
+            | Requirement::TileIr(None)
             | Requirement::UnknownKind(_)
             | Requirement::Bitcode => Floor::UNKNOWN,
         }
@@ -131,7 +132,8 @@ impl Requirement {
             Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
             Requirement::EntryId => "llvm-project #214841 and #217640",
             Requirement::System(..) => "the header of the Metal library",
-            Requirement::TileIr | Requirement::UnknownKind(_) | Requirement::Bitcode => "no document states it",
+            Requirement::TileIr(Some(_)) => "Tile IR (CUDA 13.5), section Stability",
+            Requirement::TileIr(None) | Requirement::UnknownKind(_) | Requirement::Bitcode => "no document states it",
         }
     }
 }
@@ -158,7 +160,8 @@ impl fmt::Display for Requirement {
             Requirement::UnknownToolkit => f.write_str("cubin that does not state its toolkit"),
             Requirement::Arch(arch) => write!(f, "code for {arch}"),
             Requirement::Device(arch) => write!(f, "device {arch}"),
-            Requirement::TileIr => f.write_str("Tile IR, which no document dates"),
+            Requirement::TileIr(Some((major, minor))) => write!(f, "Tile IR {major}.{minor}"),
+            Requirement::TileIr(None) => f.write_str("Tile IR that states no version"),
             Requirement::UnknownKind(kind) => write!(f, "unknown kind {kind:#x}, newer than this program"),
             Requirement::Bitcode => f.write_str("LLVM bitcode, whose readers no document dates"),
             Requirement::Container { container_type, version, first, .. } => {

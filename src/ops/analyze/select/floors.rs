@@ -263,5 +263,5 @@ impl DeviceNeed {
 
 /// Returns whether a driver or runtime loads an image: LTO-IR is linked first, by nvJitLink.
 fn is_loaded(candidate: &Candidate<'_>) -> bool {
-    !matches!(candidate.image.image_kind, ImageKind::Nvvm | ImageKind::Empty)
+    !matches!(candidate.image.image_kind, ImageKind::Nvvm | ImageKind::OptixIr | ImageKind::Empty)
 }

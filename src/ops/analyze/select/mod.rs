@@ -215,6 +215,7 @@ fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
         ImageKind::SpirV => CodeForm::SpirV,
         ImageKind::Bitcode => CodeForm::Bitcode,
         ImageKind::Nvvm => CodeForm::LinkTime,
+        ImageKind::OptixIr => CodeForm::OptixIr,
         ImageKind::TileIr => CodeForm::TileIr,
         ImageKind::MetalLibrary => CodeForm::Air,
         // AOT-compiled code for Intel GPUs and for FPGAs has separate formats.

@@ -197,6 +197,7 @@ fn may_match(image: &ImageFacts<'_>, target: &PolicyTarget) -> bool {
         // It is linked to machine code.
         ImageCode::For(PolicyTarget::LtoIr(arch)) => *target == PolicyTarget::Native(arch.to_string()),
         ImageCode::For(own) => own == target,
+        ImageCode::For32Bit(_) => false,
         ImageCode::Intermediate(arch) => PolicyTarget::parse(arch).map_or(true, |own| own == *target),
         ImageCode::Unknown(_) => true,
         ImageCode::Empty => false,

@@ -172,6 +172,7 @@ impl Rebuilder<'_> {
                 | ContainerType::Bitcode
                 | ContainerType::SpirV
                 | ContainerType::LtoIr
+                | ContainerType::OptixIr
                 | ContainerType::TileIr
                 | ContainerType::Embedded,
                 Encoding::Same,

@@ -167,6 +167,7 @@ impl Transcoding {
             | ContainerType::Bitcode
             | ContainerType::SpirV
             | ContainerType::LtoIr
+            | ContainerType::OptixIr
             | ContainerType::TileIr
             | ContainerType::Embedded => Encoding::Same,
         }

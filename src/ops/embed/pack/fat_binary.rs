@@ -11,8 +11,8 @@ use fatbin_core::format::cuda_fatbin::{
     FatbinImage, FatbinMember, WriteError, concatenate, kind, level, write_members,
 };
 use fatbin_core::format::{self, DeviceImage, ImageKind};
+use fatbin_core::target::Platform;
 use fatbin_core::target::nvptx::Arch;
-use fatbin_core::target::triple;
 
 /// Result of packing.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
@@ -89,7 +89,7 @@ impl FatbinInput {
         TargetOverride { triple: None, arch: self.properties.arch.clone() }.check_against(&own, path)?;
         let specified = self.properties.arch.as_deref().map(|arch| parse_arch(arch, path)).transpose()?;
         let suffix = specified.and_then(|arch| arch.suffix);
-        if own.image_kind == ImageKind::Elf && own.triple.as_deref() != Some(triple::NVPTX64) {
+        if own.image_kind == ImageKind::Elf && Platform::of(own.triple.as_deref(), None) != Some(Platform::Nvidia) {
             return Err(ImageError::NotADeviceImage {
                 path: path.to_owned(),
                 found: describe(own.image_kind, own.triple.as_deref()),

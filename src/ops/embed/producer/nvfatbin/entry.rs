@@ -121,8 +121,7 @@ impl<'data> Entry<'data> {
         if view.data().get(EI_CLASS as usize) != Some(&class.0) {
             return Err(NvFatbinError::ElfSizeMismatch);
         }
-        // No device is 32-bit.
-        if !is_64_bit || !is_cubin(view) {
+        if !is_cubin(view) {
             return Err(NvFatbinError::ElfArchMismatch);
         }
         let image = FatbinImage::of_cubin(view).map_err(NvFatbinError::MalformedCubin)?;

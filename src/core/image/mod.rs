@@ -22,6 +22,8 @@ mod figure;
 mod generated_names;
 mod kernel;
 mod kernel_bytes;
+#[cfg(test)]
+mod kernel_hash_tests;
 mod layout;
 mod metal_library;
 mod parts;

@@ -153,6 +153,7 @@ pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::MetalBinary => checked(image_kind, view, "machine code of an undocumented GPU"),
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
         ImageKind::DxContainer => checked(image_kind, view, "a DirectX shader"),
+        ImageKind::DebugElf => checked(image_kind, view, "debug information without code"),
         ImageKind::Metadata => Inspection::not_inspected("no device code"),
         ImageKind::Empty => Inspection::not_inspected("empty image"),
         ImageKind::HostObject => Inspection::not_inspected("host code"),

@@ -13,13 +13,15 @@ use super::device::{Device, Platform};
 use super::intel::{Model, ModelFit};
 use super::metal::System;
 use super::nvptx::{self, CapabilityMismatch};
-use super::{subarch, triple};
+use super::{amdgpu, subarch, triple};
 
 /// Form of code, for the differences that matter to drivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeForm {
     /// Machine code.
     Machine,
+    /// Relocatable machine code of AMD, which no runtime loads.
+    Unlinked,
     /// PTX.
     Ptx,
     /// SPIR-V.
@@ -43,6 +45,7 @@ impl CodeForm {
     pub fn name(self) -> &'static str {
         match self {
             CodeForm::Machine => "machine code",
+            CodeForm::Unlinked => "relocatable code",
             CodeForm::Ptx => "PTX",
             CodeForm::SpirV => "SPIR-V",
             CodeForm::Bitcode => "LLVM bitcode",
@@ -149,6 +152,12 @@ pub enum Incompatibility {
     /// It is AOT-compiled for an unspecified device.
     #[error("it is AOT-compiled for an unspecified device; if for this one, it is selected first")]
     UnspecifiedDevice,
+    /// It is for another system than the runtimes of this platform.
+    #[error("it is for {}, and HIP and OpenMP load code for {}", .0.name(), amdgpu::System::Hsa.name())]
+    System(amdgpu::System),
+    /// It is a relocatable object.
+    #[error("it is relocatable (ET_REL), and must be linked first")]
+    Unlinked,
     /// It is input for a device linker.
     #[error("it is input for a device linker, not machine code")]
     LinkTime,
@@ -187,6 +196,7 @@ impl Code<'_> {
         match (Platform::of(self.triple, self.arch), self.form) {
             (_, CodeForm::LinkTime) => return Err(Incompatibility::LinkTime),
             (_, CodeForm::Other) => return Err(Incompatibility::Form),
+            (_, CodeForm::Unlinked) => return Err(Incompatibility::Unlinked),
             (None, _) => return Err(Incompatibility::Unspecified),
             (Some(platform), _) if platform != device.platform() => return Err(Incompatibility::Platform(platform)),
             (_, CodeForm::TileIr) => return Err(Incompatibility::TileIr),
@@ -229,6 +239,11 @@ impl Code<'_> {
     fn runs_on_amd(&self, target_id: &str) -> Result<LoadMethod, Incompatibility> {
         if self.form == CodeForm::SpirV {
             return Ok(LoadMethod::FromSpirV);
+        }
+        if let Some(system) = self.triple.and_then(amdgpu::System::of_triple)
+            && system != amdgpu::System::Hsa
+        {
+            return Err(Incompatibility::System(system));
         }
         let arch = subarch::stated_arch(self.triple.unwrap_or_default(), self.arch);
         let fit = compatibility::serves(arch.ok_or(Incompatibility::Unspecified)?, target_id)?;

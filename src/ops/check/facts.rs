@@ -10,6 +10,7 @@ use fatbin_core::base::codec::{Codec, is_compressed};
 use fatbin_core::format::ImageKind;
 use fatbin_core::scan::inventory::{Container, DeviceLinks, Image, NestedImage, Registration};
 use fatbin_core::target::nvcc_names::NvccForm;
+use fatbin_core::target::runs_on::Incompatibility;
 use fatbin_core::target::{TargetId, natural_order, nvptx};
 
 /// Facts about a file.
@@ -50,6 +51,8 @@ pub enum ImageCode {
     For(PolicyTarget),
     /// Bitcode, NVVM, or relocatable code that no program loads: it is compiled or linked further, for a processor.
     Intermediate(String),
+    /// Code for a system that no runtime of GPU programs uses, by its name in reports.
+    OtherSystem(String),
     /// Code that may be for any target.
     Unknown(UnknownCode),
     /// No code.
@@ -91,6 +94,13 @@ impl ImageCode {
     fn of(image: &Image, is_code_of_file: bool) -> ImageCode {
         match ImageCode::stated(image) {
             ImageCode::For(target) if !is_code_of_file => ImageCode::Intermediate(target.to_string()),
+            ImageCode::For(target) => match image.load_obstacle() {
+                Some(Incompatibility::Unlinked) => ImageCode::Intermediate(target.to_string()),
+                Some(_) => {
+                    ImageCode::OtherSystem(format!("{target} for {}", image.loaded_triple().unwrap_or_default()))
+                }
+                None => ImageCode::For(target),
+            },
             code => code,
         }
     }
@@ -130,6 +140,7 @@ impl ImageCode {
         match self {
             ImageCode::For(target) => Some(target.to_string()),
             ImageCode::Intermediate(arch) => Some(format!("{arch} (unlinked)")),
+            ImageCode::OtherSystem(name) => Some(name.clone()),
             ImageCode::Unknown(why) => Some(why.label().to_owned()),
             ImageCode::Empty => None,
         }

@@ -63,7 +63,7 @@ fn targets(facts: &FileFacts<'_>) -> BTreeSet<String> {
 fn is_nameable(code: &ImageCode) -> bool {
     match code {
         ImageCode::For(target) => PolicyTarget::parse(&target.to_string()).is_ok(),
-        ImageCode::Intermediate(_) | ImageCode::Empty => true,
+        ImageCode::Intermediate(_) | ImageCode::OtherSystem(_) | ImageCode::Empty => true,
         ImageCode::Unknown(_) => false,
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use fatbin_core::base::codec::Codec;
 use fatbin_core::format::ContainerType;
+use fatbin_core::format::ImageKind;
 use fatbin_core::format::readers::Product;
 use fatbin_core::scan::inventory::{CudaCode, FileFormat};
 use fatbin_core::target::triple;

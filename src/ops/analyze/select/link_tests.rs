@@ -1,6 +1,7 @@
 //! Random device links: what counts as code of the file, and what the driver selects.
 
 use super::*;
+use fatbin_core::format::ImageKind;
 use fatbin_core::scan::inventory::{SectionRef, Wrapper, WrapperKind, WrapperTarget};
 use fatbin_core::target::nvptx::{Arch, NUMBERS};
 

@@ -1,6 +1,7 @@
 //! Containers as in real files, and the image selected from each.
 
 use super::*;
+use fatbin_core::format::ImageKind;
 use fatbin_core::format::{ContainerType, UnknownValue};
 use fatbin_core::scan::inventory::{FileFormat, SectionRef};
 

@@ -31,6 +31,7 @@ mod ptx;
 mod short_name;
 mod spirv;
 mod tile_ir;
+mod yaml;
 mod zebin;
 
 pub use build_paths::build_paths;
@@ -198,7 +199,7 @@ fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
     let mut hip_defects = Vec::new();
     let mut not_inspected = None;
     let mut found = match elf.machine() {
-        constants::EM_AMDGPU => amdgpu::kernels(&elf, &mut not_inspected, &mut problems, &mut hip_defects),
+        constants::EM_AMDGPU => amdgpu::kernels(&elf, &mut problems, &mut hip_defects),
         constants::EM_CUDA => cubin::kernels(&elf, &mut problems),
         EM_INTELGT => zebin::kernels(&elf, &mut problems),
         musa::EM_MTGPU => {

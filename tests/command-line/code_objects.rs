@@ -158,3 +158,41 @@ fn debug_information_without_code_is_no_device_code() {
         assert_eq!(image["image"], "debug-elf", "{image}");
     }
 }
+
+/// Objects whose section for device images is compressed as ELF allows it, as `llvm-objcopy --compress-sections` does.
+#[test]
+fn compressed_sections_are_named_with_their_remedy() {
+    const SHF_COMPRESSED: u64 = 1 << 11;
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "code");
+    for section in [".llvm.offloading", ".hip_fatbin", ".nv_fatbin"] {
+        sandbox.fatbin(&format!("embed -o plain.o --symbol code=code --section {section}")).ok();
+        let mut object = sandbox.read("plain.o");
+        let headers = u64::from_le_bytes(object[40..48].try_into().unwrap()) as usize;
+        let names = headers + 64 * usize::from(u16::from_le_bytes([object[62], object[63]]));
+        let names = u64::from_le_bytes(object[names + 24..names + 32].try_into().unwrap()) as usize;
+        let is_section = |object: &[u8], header: usize| {
+            let name = u32::from_le_bytes(object[header..header + 4].try_into().unwrap()) as usize;
+            object[names + name..].starts_with(format!("{section}\0").as_bytes())
+        };
+        let count = usize::from(u16::from_le_bytes([object[60], object[61]]));
+        let header =
+            (0..count).map(|number| headers + 64 * number).find(|&header| is_section(&object, header)).unwrap();
+        let flags = u64::from_le_bytes(object[header + 8..header + 16].try_into().unwrap()) | SHF_COMPRESSED;
+        object[header + 8..header + 16].copy_from_slice(&flags.to_le_bytes());
+        if section == ".llvm.offloading" {
+            object[header + 4..header + 8].copy_from_slice(&0x6fff_4c0b_u32.to_le_bytes());
+        }
+        sandbox.file("compressed.o", object);
+        let expected = "compressed section (SHF_COMPRESSED), which no reader of device code accepts; decompress it with \
+                        llvm-objcopy";
+        for command in ["scan", "verify", "doctor", "link -- ld -o program"] {
+            // The linker does not read the sections of fat binaries.
+            if command.starts_with("link") && section != ".llvm.offloading" {
+                continue;
+            }
+            let run = sandbox.fatbin(&format!("{command} compressed.o"));
+            assert!(run.status == 2 && run.err.contains(expected), "{command} {section}: {}{}", run.out, run.err);
+        }
+    }
+}

@@ -165,16 +165,19 @@ impl Codes {
             Some(codes) => codes.clone(),
             None => assembled.insert(Codes::assemble(&fresh_directory("compatibility", "code-objects")?)?).clone(),
         };
-        for file in codes.files.values() {
-            std::fs::hard_link(source.join(file), directory.join(file))?;
+        for (id, file) in &codes.files {
+            for file in [file, &PathBuf::from(object(id))] {
+                std::fs::hard_link(source.join(file), directory.join(file))?;
+            }
         }
         Ok(codes)
     }
 
-    /// Assembles a code object for every processor that clang knows, with every setting of its features.
+    /// Assembles and links a code object for every processor that clang knows, with every setting of its features.
     fn assemble(directory: &Path) -> Result<Codes> {
         std::fs::write(directory.join("empty.s"), ".text\n")?;
         let clang = Tool::Clang.path()?;
+        let lld = llvm_tool("ld.lld", "22", "lld-22")?;
         let mut ids = Vec::new();
         let mut devices = BTreeSet::new();
         for processor in processors(directory)? {
@@ -190,7 +193,9 @@ impl Codes {
             let cpu = format!("-mcpu={id}");
             let arguments = ["--target=amdgcn-amd-amdhsa", &cpu, "-c", "empty.s", "-o", &object(id)];
             Step::new(directory, &clang).args(arguments).run()?;
-            Ok(PathBuf::from(object(id)))
+            let linked = format!("{}.hsaco", object(id));
+            Step::new(directory, &lld).args(["--threads=1", "-shared", "-o", &linked, &object(id)]).run()?;
+            Ok(PathBuf::from(linked))
         })?;
         Ok(Codes { files: ids.into_iter().zip(files).collect(), devices })
     }

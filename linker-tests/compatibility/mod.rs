@@ -6,6 +6,7 @@
 //! | [`ptx`] | PTX and NVIDIA's devices | ptxas, which compiles it or not |
 //! | [`cubins`] | cubins and NVIDIA's devices | nvlink, which links them or not |
 //! | [`target_ids`] | names of AMD's processors and their features | clang, option `--offload-arch` |
+//! | [`code_object_names`] | names and kernels of code objects | comgr of ROCm 5.2, llvm-readelf |
 //! | [`code_objects`] | code objects and AMD's devices | ld.lld, the inliner of LLVM for generic ones, clang-offload-bundler |
 //! | [`rubin`] | a family of three in all commands | ptxas and nvlink |
 //!
@@ -14,6 +15,7 @@
 //! of fatbin's answer.
 
 mod asked;
+mod code_object_names;
 mod code_objects;
 mod cubins;
 mod nvidia_tools;
@@ -40,6 +42,7 @@ pub fn trials() -> Vec<Trial> {
         trial("nvlink", cubins::agrees_with_nvlink),
         trial("offload-arch", target_ids::agrees_with_clang),
         trial("offload-arch-combinations", target_ids::combinations_agree_with_clang),
+        trial("code-object-names", code_object_names::agree_with_comgr_and_readelf),
         trial("lld", code_objects::agrees_with_lld),
         trial("inliner", code_objects::agrees_with_the_inliner),
         trial("bundler", code_objects::agrees_with_the_bundler),

@@ -82,16 +82,43 @@ fn opencl(directory: &Path, options: &[&str]) -> Result<()> {
     compare(directory, "full")?.has_names_of_cxxfilt(directory)
 }
 
-/// Compiles version 2, which releases before LLVM 15 wrote. Its metadata is not supported, which must be reported.
+/// Compiles version 2, which clang 14 to 16 write on request, and compares its kernels with llvm-readelf.
 fn version_2(directory: &Path) -> Result<()> {
     let step = Step::new(directory, llvm_tool("clang", "14", "clang-14")?).args(["-x", "cl", "-O2", "-nogpulib", "-c"]);
     let step = step.args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx906", "-mcode-object-version=2", "-o", "image"]);
     step.arg(source("kernels.cl")).run()?;
     let ours = Ours::of(directory, "image")?;
-    let reason = text(&ours.image["not_inspected"]);
-    ensure!(reason.contains("NT_AMD_HSA_METADATA"), "{}", ours.error("should have said that this is version 2"));
+    let notes = Step::new(directory, Tool::Readelf.path()?).args(["--notes", "image"]).run()?.stdout;
+    let mut compared = 0;
+    let mut name = "";
+    for line in notes.lines().skip_while(|line| *line != "Kernels:") {
+        let Some((key, value)) = line.split_once(':') else { continue };
+        if key == "  - Name" {
+            name = value.trim();
+        } else if let Some((_, own)) = FIGURES_OF_VERSION_2.iter().find(|(theirs, _)| *theirs == key.trim()) {
+            let kernel = ours.kernels.get(name).with_context(|| ours.error(format!("{name} is missing")))?;
+            ensure!(text(&kernel[*own]) == value.trim(), "{}", ours.error(format!("{name}: {line}")));
+            compared += 1;
+        }
+    }
+    ensure!(
+        ours.kernels.len() > 1 && compared > 6 * ours.kernels.len(),
+        "{}",
+        ours.error(format!("{compared} figures"))
+    );
     Ok(())
 }
+
+/// Keys of the note of version 2, and of `inspect --json`.
+const FIGURES_OF_VERSION_2: [(&str, &str); 7] = [
+    ("NumVGPRs", "vgprs"),
+    ("NumSGPRs", "sgprs"),
+    ("GroupSegmentFixedSize", "shared"),
+    ("PrivateSegmentFixedSize", "scratch"),
+    ("KernargSegmentSize", "parameter_size"),
+    ("MaxFlatWorkGroupSize", "max_threads"),
+    ("WavefrontSize", "wave_size"),
+];
 
 pub fn compare(directory: &Path, level: &str) -> Result<Ours> {
     let ours = Ours::of(directory, "image")?;

@@ -10,6 +10,7 @@ mod bundle_archives;
 #[cfg(unix)]
 mod changed_input;
 mod check;
+mod code_objects;
 #[path = "../../linker-tests/harness/command.rs"]
 mod command;
 #[cfg(target_os = "linux")]

@@ -186,6 +186,7 @@ fn container(json: &mut JsonWriter, file: &inventory::File, container: &inventor
 fn image(json: &mut JsonWriter, file: &inventory::File, image: &inventory::Image, codec: Option<Codec>) {
     target(json, image);
     json.optional("own_arch", image.own_arch.as_ref());
+    json.optional("own_triple", image.own_triple.as_ref());
     json.optional("id", image.id.as_ref());
     // Symbol of the host file that covers an embedded image.
     json.optional("symbol", image.symbol.as_ref());

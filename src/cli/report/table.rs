@@ -187,14 +187,14 @@ fn unreferenced(file: &File, container: &Container) -> String {
 /// Formats the contradiction between an image and its container, and the unknown values of an image.
 fn image_warnings(image: &Image) -> Vec<String> {
     let offset = image.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
-    let contradiction = image.own_arch.as_deref().map(|own| {
+    let contradictions = image.contradictions().map(|(stated, own)| {
         let own = printable(own);
-        let stated = printable(image.arch.as_deref().unwrap_or_default());
+        let stated = printable(stated);
         format!("image{offset}: the container states {stated}, the image's own header {own}")
     });
     let unknown = image.unknown.iter();
     let unknown = unknown.map(|UnknownValue { field, value }| format!("image{offset}: unknown {field} {value:#x}"));
-    contradiction.into_iter().chain(unknown).collect()
+    contradictions.chain(unknown).collect()
 }
 
 /// Formats the row of an image. The containers around it are listed outermost first.

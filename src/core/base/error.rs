@@ -156,6 +156,11 @@ pub enum Cause {
         /// Name of the codec.
         codec: &'static str,
     },
+    /// A section for device images that is compressed as an ELF section.
+    #[error(
+        "compressed section (SHF_COMPRESSED), which no reader of device code accepts; decompress it with llvm-objcopy"
+    )]
+    CompressedSection,
     /// A compressed container directly in a compressed container. No tool writes that.
     #[error("decompressed to another compressed container")]
     CompressedTwice,
@@ -196,7 +201,7 @@ impl Coded for Cause {
             | Cause::Described(_) => Code::InvalidField.into(),
             Cause::UnsupportedVersion { .. } => Code::UnsupportedVersion.into(),
             Cause::BundleEntryId { .. } => Code::InvalidEntryId.into(),
-            Cause::NotAContainer { .. } => Code::UnknownContainer.into(),
+            Cause::NotAContainer { .. } | Cause::CompressedSection => Code::UnknownContainer.into(),
             Cause::NotFound { .. } => Code::InvalidField.with(Remedy::SpecifyReferences),
             Cause::OverLimit { .. } => Code::DecompressedLimit.with(Remedy::RaiseDecompressedLimit),
             Cause::OverBudget { resource: Resource::Decompressed, .. } => {

@@ -23,6 +23,10 @@ pub struct DeviceElf<'data> {
     pub arch: Option<String>,
     /// Further properties of an NVIDIA cubin.
     pub cubin: Option<nvptx::Cubin<'data>>,
+    /// True for an AMD code object that must be linked before a runtime loads it.
+    pub is_unlinked: bool,
+    /// True if it has debug information and no code.
+    pub is_debug_only: bool,
     /// End of the last structure that the headers point to, in bytes from the first byte.
     pub size: u64,
 }
@@ -81,20 +85,30 @@ fn read_headers<'data, H: FileHeader<Endian = Endianness>>(
     let header = H::parse(view.data()).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
     let machine = header.e_machine(endian);
-    let flags = header.e_flags(endian).0;
     let size = end(header, layout, endian, view)?;
     let cubin = (machine == elf::EM_CUDA).then(|| cubin(header, endian, view));
+    let code_object = amdgpu::Header {
+        os_abi: header.e_ident().os_abi.0,
+        abi_version: header.e_ident().abi_version,
+        e_flags: header.e_flags(endian).0,
+    };
     let arch = match machine {
-        elf::EM_AMDGPU => amdgpu::target_id_of_e_flags(flags),
+        elf::EM_AMDGPU if code_object.has_isa_note() => {
+            isa_of_note(header, endian, view).or_else(|| code_object.target_id())
+        }
+        elf::EM_AMDGPU => code_object.target_id(),
         intel::EM_INTELGT => intel_arch(header, endian, view),
         _ => cubin.as_ref().and_then(Cubin::arch).map(|arch| arch.to_string()),
     };
     let triple = match machine {
         elf::EM_CUDA if !header.is_class_64() => Some(triple::NVPTX),
         musa::EM_MTGPU => has_musa_note(header, endian, view).then_some(musa::TRIPLE),
+        elf::EM_AMDGPU => code_object.triple(),
         _ => triple::of_machine(machine, endian.is_little_endian()),
     };
-    Ok(DeviceElf { triple, arch, cubin, size })
+    let is_unlinked = machine == elf::EM_AMDGPU && header.e_type(endian) == elf::ET_REL;
+    let is_debug_only = is_debug_only(header, endian, view);
+    Ok(DeviceElf { triple, arch, cubin, is_unlinked, is_debug_only, size })
 }
 
 /// Returns the defect of an ELF file whose first header fields state a device. `None` for an intact file and for any
@@ -120,6 +134,42 @@ fn notes<'data, H: FileHeader<Endian = Endianness>>(
     let lists = sections.iter().filter_map(move |section| section.notes(endian, view.data()).ok().flatten());
     let notes = lists.flat_map(|mut list| iter::from_fn(move || list.next().ok().flatten()));
     notes.take_while(move |_| view.charge("ELF note", Resource::Work, 1).is_ok())
+}
+
+/// Reads the target ID from the note of a code object of version 2: sizes of two names as `u16`, then major, minor and
+/// stepping of the instruction set as `u32`, then the names. Source: AMDGPU usage guide, section Code Object V2 Note
+/// Records.
+fn isa_of_note(header: &impl FileHeader<Endian = Endianness>, endian: Endianness, view: View<'_>) -> Option<String> {
+    let note = notes(header, endian, view).find(|note| (note.name(), note.n_type(endian).0) == amdgpu::ISA_NOTE)?;
+    let note = view.derived(note.desc());
+    let field = |offset| note.u32("NT_AMD_HSA_ISA_VERSION", offset).ok();
+    amdgpu::target_id_of_isa([field(4)?, field(8)?, field(12)?])
+}
+
+/// Returns whether a file has debug information and no code: split debug information (`.dwo`, `.dwp`), which has no
+/// section in memory, or what `--only-keep-debug` leaves, whose code has no bytes. Cubins without kernels have no
+/// section in memory, and ptxas writes no split debug information.
+fn is_debug_only(header: &impl FileHeader<Endian = Endianness>, endian: Endianness, view: View<'_>) -> bool {
+    let sections = header.section_headers(endian, view.data()).unwrap_or_default();
+    let strings = header.section_strings(endian, view.data(), sections).unwrap_or_default();
+    let in_memory = || sections.iter().filter(|it| it.sh_flags(endian).contains(elf::SHF_ALLOC));
+    let has_no_code = if in_memory().next().is_none() {
+        header.e_machine(endian) != elf::EM_CUDA
+    } else {
+        in_memory().all(|section| has_no_bytes(section, endian))
+            && in_memory().any(|section| is_removed_code(section, endian))
+    };
+    // Names are read last: most files have code.
+    has_no_code && sections.iter().any(|it| it.name(endian, strings).is_ok_and(is_debug_section))
+}
+
+fn has_no_bytes(section: &impl SectionHeader<Endian = Endianness>, endian: Endianness) -> bool {
+    [elf::SHT_NOBITS, elf::SHT_NOTE].contains(&section.sh_type(endian))
+}
+
+fn is_removed_code(section: &impl SectionHeader<Endian = Endianness>, endian: Endianness) -> bool {
+    let is_without_bytes = section.sh_type(endian) == elf::SHT_NOBITS && section.sh_size(endian).into() > 0;
+    is_without_bytes && section.sh_flags(endian).contains(elf::SHF_EXECINSTR)
 }
 
 fn has_musa_note(header: &impl FileHeader<Endian = Endianness>, endian: Endianness, view: View<'_>) -> bool {

@@ -40,6 +40,8 @@ pub struct DeviceImage {
     pub arch: Option<String>,
     /// Size according to its own headers, in bytes; `None` if they do not state it.
     pub own_size: Option<u64>,
+    /// True for an AMD code object that must be linked before a runtime loads it.
+    pub is_unlinked: bool,
 }
 
 impl DeviceImage {
@@ -47,13 +49,17 @@ impl DeviceImage {
     /// the properties unknown: whether an image is valid is for the runtime to decide.
     pub fn identify(view: View<'_>) -> DeviceImage {
         let image_kind = kind_of(view);
-        let mut image = DeviceImage { image_kind, triple: None, arch: None, own_size: None };
+        let mut image = DeviceImage { image_kind, triple: None, arch: None, own_size: None, is_unlinked: false };
         match image_kind {
             ImageKind::Elf => {
                 if let Ok(elf) = device_elf::read(view) {
                     image.triple = elf.triple.map(Cow::Borrowed);
                     image.arch = elf.arch;
                     image.own_size = Some(elf.size);
+                    image.is_unlinked = elf.is_unlinked;
+                    if elf.is_debug_only {
+                        image.image_kind = ImageKind::DebugElf;
+                    }
                 }
             }
             ImageKind::Ptx => {

@@ -71,6 +71,9 @@ image_kinds! {
     DxContainer => "dxbc", "dxbc";
     /// Properties that are for other images: an entry of a container without device code.
     Metadata => "metadata", "bin";
+    // The extension of files that `--only-keep-debug` writes.
+    /// An ELF file with debug information for code in another file: split DWARF, or a file without its code.
+    DebugElf => "debug-elf", "debug";
     /// An ELF file for the host, as contained in bundles.
     HostObject => "host-object", "o";
     /// No bytes.

@@ -188,7 +188,7 @@ pub fn check_elf(view: View) -> Result<(), Malformed> {
 /// Checks that an image of this kind is complete, if its format allows such a check. The view contains nothing else.
 pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malformed> {
     match image_kind {
-        ImageKind::Elf => check_elf(view),
+        ImageKind::Elf | ImageKind::DebugElf => check_elf(view),
         ImageKind::Ptx => ptx::check(view),
         ImageKind::SpirV => spirv::check(view),
         ImageKind::Bitcode => bitcode::check(view),

@@ -83,6 +83,9 @@ pub struct ElfFunction<'data> {
 /// Shift of a section number above all offsets in a section, which fit into 32 bits like sizes of code.
 const BASE_SHIFT: u32 = 32;
 
+/// Type of the symbols of kernels in AMD code objects of version 2: the descriptor, followed by the code.
+const STT_AMDGPU_HSA_KERNEL: elf::SymbolType = elf::SymbolType(10);
+
 impl<'data, W: Width> Elf<'data, W> {
     pub fn read(view: View<'data>) -> Result<Self, Malformed> {
         let malformed = |error: object::Error| view.malformed("ELF file", 0, Cause::object_file(error));
@@ -168,7 +171,9 @@ impl<'data, W: Width> Elf<'data, W> {
 
     fn function(&self, symbol: &ElfSymbol<'data, '_, W>) -> Option<ElfFunction<'data>> {
         let own = symbol.elf_symbol();
-        if own.st_type() != elf::STT_FUNC || symbol.is_undefined() {
+        let is_code = own.st_type() == elf::STT_FUNC
+            || own.st_type() == STT_AMDGPU_HSA_KERNEL && self.machine() == elf::EM_AMDGPU;
+        if !is_code || symbol.is_undefined() {
             return None;
         }
         Some(ElfFunction {

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
 use sha2::{Digest, Sha256};
 
 use super::category::Category;
@@ -309,7 +309,9 @@ fn code_hash<W: Width>(
         let name = target.and_then(|symbol| symbol.name_bytes().ok()).unwrap_or_default();
         elf.view.charge("relocation", Resource::Work, text_work(name.len()))?;
         hash.update(offset.to_le_bytes());
-        hash.update(format!("{:?}", relocation.flags()));
+        if let RelocationFlags::Elf { r_type } = relocation.flags() {
+            hash.update(r_type.0.to_le_bytes());
+        }
         hash.update(relocation.addend().to_le_bytes());
         let name = if name == own_name.as_bytes() { b"" } else { name };
         hash.update(without_generated_names(name));

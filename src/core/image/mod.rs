@@ -22,6 +22,8 @@ mod figure;
 mod generated_names;
 mod kernel;
 mod kernel_bytes;
+#[cfg(test)]
+mod kernel_hash_tests;
 mod layout;
 mod metal_library;
 mod parts;
@@ -29,6 +31,7 @@ mod ptx;
 mod short_name;
 mod spirv;
 mod tile_ir;
+mod yaml;
 mod zebin;
 
 pub use build_paths::build_paths;
@@ -152,6 +155,7 @@ pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::Nvvm => Inspection::not_inspected(LTO_IR),
         ImageKind::OptixIr => Inspection::not_inspected("OptiX IR, compiled by the OptiX library"),
         ImageKind::DxContainer => checked(image_kind, view, "a DirectX shader"),
+        ImageKind::DebugElf => checked(image_kind, view, "debug information without code"),
         ImageKind::Metadata => Inspection::not_inspected("no device code"),
         ImageKind::Empty => Inspection::not_inspected("empty image"),
         ImageKind::HostObject => Inspection::not_inspected("host code"),
@@ -216,7 +220,7 @@ fn elf_64(elf: &Elf<'_>, parts: Parts) -> Inspection {
     let mut hip_defects = Vec::new();
     let mut not_inspected = None;
     let mut found = match elf.machine() {
-        constants::EM_AMDGPU => amdgpu::kernels(elf, &mut not_inspected, &mut problems, &mut hip_defects),
+        constants::EM_AMDGPU => amdgpu::kernels(elf, &mut problems, &mut hip_defects),
         constants::EM_CUDA => cubin::kernels(elf, &mut problems),
         EM_INTELGT => zebin::kernels(elf, &mut problems),
         musa::EM_MTGPU => {

@@ -14,7 +14,7 @@ use super::device::{Device, Platform};
 use super::intel::{Model, ModelFit};
 use super::metal::System;
 use super::nvptx::{self, CapabilityMismatch};
-use super::{subarch, triple};
+use super::{amdgpu, subarch, triple};
 
 /// Architecture of triples for 32-bit code.
 const NVPTX_32: &str = "nvptx";
@@ -24,6 +24,8 @@ const NVPTX_32: &str = "nvptx";
 pub enum CodeForm {
     /// Machine code.
     Machine,
+    /// Relocatable machine code of AMD, which no runtime loads.
+    Unlinked,
     /// PTX.
     Ptx,
     /// SPIR-V.
@@ -49,6 +51,7 @@ impl CodeForm {
     pub fn name(self) -> &'static str {
         match self {
             CodeForm::Machine => "machine code",
+            CodeForm::Unlinked => "relocatable code",
             CodeForm::Ptx => "PTX",
             CodeForm::SpirV => "SPIR-V",
             CodeForm::Bitcode => "LLVM bitcode",
@@ -159,6 +162,12 @@ pub enum Incompatibility {
     /// It is NVIDIA code with 32-bit addresses.
     #[error("it has 32-bit addresses, and 64-bit programs load 64-bit code only")]
     AddressSize,
+    /// It is for another system than the runtimes of this platform.
+    #[error("it is for {}, and HIP and OpenMP load code for {}", .0.name(), amdgpu::System::Hsa.name())]
+    System(amdgpu::System),
+    /// It is a relocatable object.
+    #[error("it is relocatable (ET_REL), and must be linked first")]
+    Unlinked,
     /// It is input for a device linker.
     #[error("it is input for a device linker, not machine code")]
     LinkTime,
@@ -201,6 +210,7 @@ impl Code<'_> {
             (_, CodeForm::LinkTime) => return Err(Incompatibility::LinkTime),
             (_, CodeForm::OptixIr) => return Err(Incompatibility::OptixIr),
             (_, CodeForm::Other) => return Err(Incompatibility::Form),
+            (_, CodeForm::Unlinked) => return Err(Incompatibility::Unlinked),
             (None, _) => return Err(Incompatibility::Unspecified),
             (Some(platform), _) if platform != device.platform() => return Err(Incompatibility::Platform(platform)),
             (_, CodeForm::TileIr) => return Err(Incompatibility::TileIr),
@@ -243,6 +253,11 @@ impl Code<'_> {
     fn runs_on_amd(&self, target_id: &str) -> Result<LoadMethod, Incompatibility> {
         if self.form == CodeForm::SpirV {
             return Ok(LoadMethod::FromSpirV);
+        }
+        if let Some(system) = self.triple.and_then(amdgpu::System::of_triple)
+            && system != amdgpu::System::Hsa
+        {
+            return Err(Incompatibility::System(system));
         }
         let arch = subarch::stated_arch(self.triple.unwrap_or_default(), self.arch);
         let fit = compatibility::serves(arch.ok_or(Incompatibility::Unspecified)?, target_id)?;

@@ -12,7 +12,7 @@ use fatbin_core::format::{self, ContainerType, ImageKind};
 use fatbin_core::image;
 use fatbin_core::scan::image_error;
 use fatbin_core::scan::inspect::ImageErrors;
-use fatbin_core::scan::inventory::{Container, File, Image, contradicting_arch_of, is_narrower};
+use fatbin_core::scan::inventory::{Container, File, Image, OwnHeader, is_narrower};
 use fatbin_core::scan::{ImageRef, ScannedFile, Source};
 
 /// A defect of a device image.
@@ -67,7 +67,7 @@ pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
 
 fn image_defects(path: &str, image: &ImageRef<'_>, errors: &ImageErrors<'_>) -> Vec<VerifyError> {
     let defect = |why| VerifyError::Image { path: path.into(), number: image.index(), why };
-    let mut defects: Vec<VerifyError> = contradiction(image).map(defect).into_iter().collect();
+    let mut defects: Vec<VerifyError> = image.contradictions().map(contradiction).map(defect).collect();
     if image.is_scrambled() {
         return defects;
     }
@@ -88,11 +88,8 @@ fn image_defects(path: &str, image: &ImageRef<'_>, errors: &ImageErrors<'_>) -> 
     defects
 }
 
-/// Returns how the image's own header contradicts its container.
-fn contradiction(image: &Image) -> Option<String> {
-    let own = image.own_arch.as_ref()?;
-    let stated = image.arch.as_deref().unwrap_or_default();
-    Some(format!("the container states {stated}, the image's own header {own}"))
+fn contradiction((stated, own): (&str, &str)) -> String {
+    format!("the container states {stated}, the image's own header {own}")
 }
 
 /// Returns how an image contradicts its container that only its decompressed bytes show, or, in an archive for AMD's
@@ -103,19 +100,22 @@ fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<S
         return None;
     }
     let is_entry = image.containers().last().is_some_and(|it| it.container_type == ContainerType::CudaFatbin);
-    if let Some(stated) = arch
-        && is_compressed(*codec)
-        && let Some(own) = contradicting_arch_of(stated, bytes)
-        && !(is_entry && is_narrower(stated, &own))
-    {
-        return Some(format!("the container states {stated}, the image's own header {own}"));
+    if is_compressed(*codec) {
+        let own = OwnHeader::read(triple.as_deref(), arch.as_deref(), bytes);
+        for (stated, own) in [(triple, own.triple), (arch, own.arch)] {
+            if let (Some(stated), Some(own)) = (stated, own)
+                && !(is_entry && is_narrower(stated, &own))
+            {
+                return Some(contradiction((stated, &own)));
+            }
+        }
     }
     if image.containers().last().is_none_or(|it| it.container_type != ContainerType::Kpack) {
         return None;
     }
     let own = format::DeviceImage::identify(bytes).triple?;
     let stated = triple.as_deref().filter(|stated| *stated != own)?;
-    Some(format!("the container states {stated}, the image's own header {own}"))
+    Some(contradiction((stated, &own)))
 }
 
 fn archive_defects(file: &File, view: View<'_>) -> Vec<Malformed> {

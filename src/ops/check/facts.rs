@@ -11,6 +11,7 @@ use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::ImageKind;
 use fatbin_core::scan::inventory::{Container, DeviceLinks, Image, NestedImage, Registration};
 use fatbin_core::target::nvcc_names::NvccForm;
+use fatbin_core::target::runs_on::Incompatibility;
 use fatbin_core::target::{TargetId, natural_order, nvptx};
 
 /// Facts about a file.
@@ -53,6 +54,8 @@ pub enum ImageCode {
     Intermediate(String),
     /// NVIDIA code with 32-bit addresses for an architecture. No 64-bit program loads it.
     For32Bit(String),
+    /// Code for a system that no runtime of GPU programs uses, by its name in reports.
+    OtherSystem(String),
     /// Code that may be for any target.
     Unknown(UnknownCode),
     /// No code.
@@ -94,6 +97,13 @@ impl ImageCode {
     fn of(image: &Image, is_code_of_file: bool) -> ImageCode {
         match ImageCode::stated(image) {
             ImageCode::For(target) if !is_code_of_file => ImageCode::Intermediate(target.to_string()),
+            ImageCode::For(target) => match image.load_obstacle() {
+                Some(Incompatibility::Unlinked) => ImageCode::Intermediate(target.to_string()),
+                Some(_) => {
+                    ImageCode::OtherSystem(format!("{target} for {}", image.loaded_triple().unwrap_or_default()))
+                }
+                None => ImageCode::For(target),
+            },
             code => code,
         }
     }
@@ -136,6 +146,7 @@ impl ImageCode {
             ImageCode::For(target) => Some(target.to_string()),
             ImageCode::Intermediate(arch) => Some(format!("{arch} (unlinked)")),
             ImageCode::For32Bit(arch) => Some(format!("{arch} (32-bit)")),
+            ImageCode::OtherSystem(name) => Some(name.clone()),
             ImageCode::Unknown(why) => Some(why.label().to_owned()),
             ImageCode::Empty => None,
         }

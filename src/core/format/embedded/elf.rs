@@ -38,8 +38,11 @@ pub fn find(region: Region<'_>, at: u64) -> Result<EmbeddedImage<'_>, Malformed>
     let header = header.map_err(|error| view.malformed("ELF header", 0, Cause::object_file(error)))?;
     check_header(view, header)?;
     check(view, header)?;
-    let size = device_elf::read(view)?.size;
+    let device_elf::DeviceElf { size, is_debug_only, .. } = device_elf::read(view)?;
     let image = view.prefix("ELF file", size)?;
+    if is_debug_only {
+        return Err(image.malformed("ELF sections", 0, Cause::Described("debug information only".to_owned())));
+    }
     let names = section_names(image, header)?;
     let is_known = |name: &[u8]| match machine {
         elf::EM_CUDA => {
@@ -128,7 +131,7 @@ fn check_code_object(view: View<'_>, header: &FileHeader64<LE>) -> Result<(), Ma
     check_type(view, header, &[elf::ET_REL.0, elf::ET_DYN.0])?;
     let e_flags = header.e_flags.get(LE).0;
     // Code objects before version 3 state the processor in a note.
-    match amdgpu::target_id_of_e_flags(e_flags) {
+    match (amdgpu::Header { os_abi, abi_version: abi, e_flags }).target_id() {
         None if abi > 0 || e_flags != 0 => {
             Err(unexpected(view, "ELF flags", ELF64.e_flags, e_flags.into(), "a processor"))
         }

@@ -39,7 +39,7 @@ pub const ALIGNMENT: u64 = 8;
 /// Returns the value of the `image kind` field for an image of this kind.
 pub fn image_kind_of(image: ImageKind) -> u16 {
     match image {
-        ImageKind::Elf | ImageKind::HostObject => image_kind::OBJECT,
+        ImageKind::Elf | ImageKind::DebugElf | ImageKind::HostObject => image_kind::OBJECT,
         ImageKind::Bitcode => image_kind::BITCODE,
         ImageKind::Fatbin | ImageKind::Bundle | ImageKind::CompressedBundle => image_kind::FATBINARY,
         ImageKind::Ptx => image_kind::PTX,

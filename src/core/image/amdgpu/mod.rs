@@ -1,12 +1,13 @@
 //! AMD code objects: kernels from the metadata note or, without it, from the kernel descriptors.
 //!
-//! Since code object version 3 the note contains MessagePack (`NT_AMDGPU_METADATA`). Version 2, last written by LLVM
-//! 19, has YAML instead, and descriptors in a different format. Source: LLVM, User Guide for AMDGPU Backend, section
-//! Code Object.
+//! Since code object version 3 the note contains MessagePack (`NT_AMDGPU_METADATA`). Version 2, which clang
+//! 16 still writes on request, has YAML instead, and a descriptor in a different format before the code. Source: LLVM, User Guide for
+//! AMDGPU Backend, section Code Object.
 
 mod descriptor;
 mod load_defects;
 mod metadata;
+mod metadata_v2;
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,22 +30,18 @@ const METADATA: &str = "NT_AMDGPU_METADATA";
 /// Suffix of the symbol of a kernel descriptor, after the name of the kernel.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
 
-const VERSION_2: &str = "code object version 2 with YAML metadata (NT_AMD_HSA_METADATA)";
-
 /// Returns the kernels in the metadata of a code object. Without metadata, returns the kernels that have a descriptor.
 /// Defects that make HIP reject the code object are added to `load_defects`.
-pub fn kernels(
-    elf: &Elf<'_>,
-    not_inspected: &mut Option<&'static str>,
-    problems: &mut Vec<Malformed>,
-    load_defects: &mut Vec<Malformed>,
-) -> Vec<LocatedKernel> {
+pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>, load_defects: &mut Vec<Malformed>) -> Vec<LocatedKernel> {
     let mut kernels = Vec::new();
     let mut has_metadata = false;
     for (owner, note_type, description) in elf.notes() {
         if (owner, note_type) == NT_AMD_HSA_METADATA {
-            *not_inspected = Some(VERSION_2);
             has_metadata = true;
+            match metadata_v2::read(description) {
+                Ok(found) => kernels.extend(found.into_iter().take_while(|kernel| is_allowed(elf, kernel))),
+                Err(problem) => problems.push(problem),
+            }
         }
         if (owner, note_type) == NT_AMDGPU_METADATA {
             has_metadata = true;

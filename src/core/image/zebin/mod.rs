@@ -2,8 +2,6 @@
 //!
 //! Source: Intel, compute-runtime, `zeinfo.h` and its documentation of zebin; files of ocloc 22.43 (`.ze_info` 1.20).
 
-mod yaml;
-
 use std::collections::HashMap;
 
 use object::ObjectSection;
@@ -11,9 +9,9 @@ use object::ObjectSection;
 use super::charge_kernel;
 use super::elf::Elf;
 use super::kernel::{Kernel, LocatedKernel, Parameter};
+use super::yaml::{Event, events, three_numbers};
 use crate::base::bytes::{Resource, View, text_work, total};
 use crate::base::error::{Cause, Malformed};
-use yaml::{Event, events};
 
 /// Section with the description of the kernels.
 const ZE_INFO: &str = ".ze_info";
@@ -180,13 +178,6 @@ impl ZeInfo {
             }
         }
     }
-}
-
-/// Parses a list such as `[ 16, 2, 1 ]`.
-fn three_numbers(list: &str) -> Option<[u64; 3]> {
-    let mut numbers = list.trim().strip_prefix('[')?.strip_suffix(']')?.split(',').map(|it| it.trim().parse().ok());
-    let mut next = || numbers.next().flatten();
-    Some([next()?, next()?, next()?])
 }
 
 #[cfg(test)]

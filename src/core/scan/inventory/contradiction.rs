@@ -1,16 +1,82 @@
-//! Containers and images that disagree about the processor.
+//! Containers and images that disagree about the target.
 
+use super::Image;
 use crate::base::bytes::View;
 use crate::base::codec::is_compressed;
 use crate::format::{DeviceImage, ImageView};
-use crate::target::{compatibility, intel, nvptx};
+use crate::target::amdgpu::System;
+use crate::target::runs_on::Incompatibility;
+use crate::target::{Platform, compatibility, intel, nvptx};
 
-/// Returns the arch in the image's header if it contradicts the arch that the container states.
-pub fn contradicting_arch(image: &ImageView<'_>) -> Option<String> {
-    if is_compressed(image.codec) {
-        return None;
+/// Properties in the header of an image that its container does not state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnHeader {
+    /// Triple, if it contradicts the container.
+    pub triple: Option<String>,
+    /// Processor, if it contradicts the container.
+    pub arch: Option<String>,
+    /// True for an AMD code object that must be linked before a runtime loads it.
+    pub is_unlinked: bool,
+}
+
+impl OwnHeader {
+    /// Reads the header of an image. A compressed image has no header that can be read.
+    pub fn of(image: &ImageView<'_>) -> OwnHeader {
+        if is_compressed(image.codec) {
+            return OwnHeader::default();
+        }
+        OwnHeader::read(image.triple.as_deref(), image.arch.as_deref(), image.view)
     }
-    contradicting_arch_of(image.arch.as_deref()?, image.view)
+
+    /// Reads the header of an image whose container states a triple and an arch.
+    pub fn read(triple: Option<&str>, arch: Option<&str>, bytes: View<'_>) -> OwnHeader {
+        let own = DeviceImage::identify(bytes);
+        let contradicts = |own: &str| triple.is_some_and(|stated| are_for_other_systems(stated, own));
+        let own_triple = own.triple.filter(|own| contradicts(own)).map(std::borrow::Cow::into_owned);
+        let own_arch = own.arch.filter(|own| arch.is_some_and(|stated| !agree(stated, own)));
+        OwnHeader { triple: own_triple, arch: own_arch, is_unlinked: own.is_unlinked }
+    }
+}
+
+impl Image {
+    /// Triple that a loader reads: the image's own, if it contradicts the container.
+    #[doc(hidden)]
+    pub fn loaded_triple(&self) -> Option<&str> {
+        self.own_triple.as_deref().or(self.triple.as_deref())
+    }
+
+    /// Processor that a loader reads: the image's own, if it contradicts the container.
+    #[doc(hidden)]
+    pub fn loaded_arch(&self) -> Option<&str> {
+        self.own_arch.as_deref().or(self.arch.as_deref())
+    }
+
+    /// Reason why no runtime of its platform loads the image on any device.
+    #[doc(hidden)]
+    pub fn load_obstacle(&self) -> Option<Incompatibility> {
+        if self.is_unlinked {
+            return Some(Incompatibility::Unlinked);
+        }
+        let triple = self.loaded_triple()?;
+        let is_amd = Platform::of(Some(triple), None) == Some(Platform::Amd);
+        let system = if is_amd { System::of_triple(triple)? } else { return None };
+        (system != System::Hsa).then_some(Incompatibility::System(system))
+    }
+
+    /// Contradictions between the container and the image's own header: what each of them states.
+    #[doc(hidden)]
+    pub fn contradictions(&self) -> impl Iterator<Item = (&str, &str)> {
+        let stated = [(&self.triple, &self.own_triple), (&self.arch, &self.own_arch)];
+        stated.into_iter().filter_map(|(stated, own)| Some((stated.as_deref().unwrap_or_default(), own.as_deref()?)))
+    }
+}
+
+/// Returns whether two triples of AMD's GPUs are for different systems. A triple may state none.
+fn are_for_other_systems(stated: &str, own: &str) -> bool {
+    match (System::of_triple(stated), System::of_triple(own)) {
+        (Some(stated), Some(own)) => stated != own,
+        _ => false,
+    }
 }
 
 /// Returns whether code of a fat binary runs on fewer devices than its entry states: `sm_90a` under `sm_90`. nvcc 13.5
@@ -24,17 +90,14 @@ pub fn is_narrower(stated: &str, own: &str) -> bool {
     }
 }
 
-/// Like [`contradicting_arch`], for the decompressed bytes of an image whose container states an arch.
-pub fn contradicting_arch_of(stated: &str, bytes: View<'_>) -> Option<String> {
-    let own = DeviceImage::identify(bytes).arch?;
-    let agree = match (nvptx::Arch::parse(stated), nvptx::Arch::parse(&own)) {
+fn agree(stated: &str, own: &str) -> bool {
+    match (nvptx::Arch::parse(stated), nvptx::Arch::parse(own)) {
         // Not every cubin states its suffix, and not every container states the suffix of a family.
         (Some(stated), Some(own)) => {
             stated.number == own.number && (own.suffix != Some(nvptx::Suffix::Specific) || own == stated)
         }
         // A container may restrict a choice that the code leaves open.
-        _ if intel::is_name(&own) || intel::is_name(stated) => intel::can_be(&own, stated),
-        _ => compatibility::serves(&own, stated).is_ok(),
-    };
-    (!agree).then_some(own)
+        _ if intel::is_name(own) || intel::is_name(stated) => intel::can_be(own, stated),
+        _ => compatibility::serves(own, stated).is_ok(),
+    }
 }

@@ -30,7 +30,7 @@ use crate::target::nvcc_names::{NvccForm, NvidiaCode, Spelling};
 use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch, triple};
 
 pub use address::DiskLocation;
-pub use contradiction::{contradicting_arch, contradicting_arch_of, is_narrower};
+pub use contradiction::{OwnHeader, is_narrower};
 pub use cuda_code::CudaCode;
 pub use device_link::{CodeRole, DeviceLink, DeviceLinks, LinkInput, LinkPlace};
 pub use kpack::{FoundArchive, KpackReference};
@@ -183,6 +183,12 @@ pub struct Image {
     pub size_is_estimated: bool,
     /// Processor in the image's header, if it contradicts the container.
     pub own_arch: Option<String>,
+    /// Triple in the image's header, if it is for another system than the container states.
+    #[doc(hidden)]
+    pub own_triple: Option<String>,
+    /// True for an AMD code object that must be linked before a runtime loads it.
+    #[doc(hidden)]
+    pub is_unlinked: bool,
     /// Bundle entry ID.
     pub id: Option<String>,
     /// Keys and values in the container.
@@ -348,10 +354,11 @@ impl Container {
 }
 
 impl Image {
-    /// True for an image for a device. The host entry of a bundle and an entry with only properties are not device
-    /// images.
+    /// True for an image for a device. The host entry of a bundle, an entry with only properties and debug information
+    /// without code are not device images.
     pub fn is_device_image(&self) -> bool {
-        self.kind != Some(OffloadKind::Host) && self.image_kind != ImageKind::Metadata
+        let has_no_code = [ImageKind::Metadata, ImageKind::DebugElf].contains(&self.image_kind);
+        self.kind != Some(OffloadKind::Host) && !has_no_code
     }
 
     /// True if compilers use this name for the processor or its code: `gfx90a:xnack+` with its features in any order,

@@ -8,7 +8,7 @@ use crate::format::{self, Contents, GroupCache};
 use crate::scan::Options;
 use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{
-    Container, CudaCode, Image, Registration, SectionRef, StoredBytes, contradicting_arch, stored_origin,
+    Container, CudaCode, Image, OwnHeader, Registration, SectionRef, StoredBytes, stored_origin,
 };
 
 /// Records containers.
@@ -121,12 +121,15 @@ impl InventoryBuilder<'_> {
         place: Place<'_>,
     ) -> Image {
         let is_in_file = place.stream.is_none();
+        let own = OwnHeader::of(image);
         let mut recorded = Image {
             kind: image.kind,
             image_kind: image.image_kind,
             triple: image.triple.clone(),
             arch: image.arch.clone(),
-            own_arch: contradicting_arch(image),
+            own_arch: own.arch,
+            own_triple: own.triple,
+            is_unlinked: own.is_unlinked,
             id: image.id.map(str::to_owned),
             symbol: image.symbol.map(str::to_owned),
             size_is_estimated: !image.has_stated_end,

@@ -10,6 +10,7 @@ use object::read::{File, FileKind, Object, ObjectSection};
 use crate::base::bytes::{Extent, ObjectBytes, View};
 use crate::base::error::{Cause, Malformed};
 use crate::format::offload_binary::{ALIGNMENT, MAGIC, OffloadBinary, OffloadBinaryContents, SECTION_TYPE, Version};
+use crate::scan::structure::compressed_section;
 
 /// Prefix of the names of COFF sections with offload binaries. ELF sections are recognized by their type.
 const COFF_SECTION: &[u8] = b".llvm.offloading";
@@ -45,7 +46,11 @@ pub fn offload_binaries_in<'data>(
             && is_read(section.name_bytes().map_err(invalid)?)
             && let Some((offset, size)) = section.file_range()
         {
-            read_all(view.part("section", Extent { offset, size })?, newest, &mut binaries)?;
+            let bytes = view.part("section", Extent { offset, size })?;
+            if let Some(error) = compressed_section(section.flags(), bytes) {
+                return Err(error);
+            }
+            read_all(bytes, newest, &mut binaries)?;
         }
     }
     Ok(binaries)

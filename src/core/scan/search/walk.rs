@@ -29,6 +29,10 @@ pub fn walk(
     findings: &mut Findings,
 ) -> u64 {
     let name = section.name;
+    if let Some(error) = &section.compressed {
+        findings.errors.push(error.clone());
+        return 0;
+    }
     let place = name.map(|name| SectionRef { name: name.to_owned(), offset: section.view.start() });
     let images = images.range(section.view.range());
     let has_bare_images = name.and_then(bundle_section::entry_id).is_some();

@@ -1,18 +1,19 @@
 //! Target triples: triples derived from an image's ELF header, and comparison of triples that users write.
 //!
-//! An ELF header states a machine and not a triple. For device machines there is only one triple in use. For host
-//! machines, whose images OpenMP's host plugins run, it is LLVM's normalized triple for Linux.
+//! An ELF header states a machine and not a triple. NVIDIA's and Intel's machines have one triple each, and AMD's
+//! triples depend on the system ([`super::amdgpu::Header`]). For host machines, whose images OpenMP's host plugins run,
+//! it is LLVM's normalized triple for Linux.
 
 mod names;
 mod normalize;
 
 use object::elf;
 
-use super::{intel, subarch};
+use super::{amdgpu, intel, subarch};
 pub use normalize::{Triple, names_architecture};
 
 /// Triple of AMD GPUs with the HSA runtime.
-pub const AMDGCN: &str = "amdgcn-amd-amdhsa";
+pub const AMDGCN: &str = amdgpu::HSA_TRIPLE;
 /// Triple of NVIDIA GPUs with CUDA.
 pub const NVPTX64: &str = "nvptx64-nvidia-cuda";
 
@@ -23,8 +24,7 @@ pub const NVPTX: &str = "nvptx-nvidia-cuda";
 pub const INTELGT: &str = "spir64_gen-unknown-unknown";
 
 /// ELF machine, `true` for little-endian data, and the triple.
-const TRIPLES: [(elf::Machine, bool, &str); 10] = [
-    (elf::EM_AMDGPU, true, AMDGCN),
+const TRIPLES: [(elf::Machine, bool, &str); 9] = [
     (elf::EM_CUDA, true, NVPTX64),
     (intel::EM_INTELGT, true, INTELGT),
     (elf::EM_X86_64, true, "x86_64-unknown-linux-gnu"),

@@ -107,6 +107,10 @@ impl DeviceCode {
         if image.unknown_kind().is_some() {
             return Err("is of a kind that is newer than this program");
         }
+        // Debug information and code that no runtime loads serve no device.
+        if image.image_kind == ImageKind::DebugElf || image.load_obstacle().is_some() {
+            return Ok(());
+        }
         match (Platform::of(image.triple.as_deref(), arch), image.image_kind) {
             // Only 32-bit programs load it.
             _ if image.has_32_bit_addresses() => {}

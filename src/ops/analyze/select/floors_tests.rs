@@ -4,6 +4,7 @@ use super::*;
 use fatbin_core::base::codec::Codec;
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::ContainerType;
+use fatbin_core::format::ImageKind;
 use fatbin_core::format::readers::Product;
 use fatbin_core::scan::inventory::{CudaCode, FileFormat};
 use fatbin_core::target::triple;
@@ -134,7 +135,7 @@ fn files_worked_out_by_hand() {
         (
             "sm_100 tileir",
             "sm_100",
-            &["unknown, at least CUDA 12.8 (driver 570.26): Tile IR, which no document dates; device sm_100"],
+            &["unknown, at least CUDA 12.8 (driver 570.26): Tile IR that states no version; device sm_100"],
         ),
     ];
     for (images, device, expected) in cases {
@@ -145,7 +146,7 @@ fn files_worked_out_by_hand() {
 #[test]
 fn tile_ir_leaves_open_what_is_preferred() {
     let expected = [
-        "unknown, at least CUDA 13.0 (driver 580.65.06): PTX ISA 9.0; Tile IR, which no document dates",
+        "unknown, at least CUDA 13.0 (driver 580.65.06): PTX ISA 9.0; Tile IR that states no version",
         "CUDA 13.0 (driver 580.65.06): PTX ISA 9.0",
     ];
     assert_eq!(needs(vec![fatbin("sm_90 ptx-9.0, sm_90 tileir")], "sm_90"), expected);

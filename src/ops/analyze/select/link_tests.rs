@@ -2,6 +2,7 @@
 
 use super::*;
 use fatbin_core::base::file_path::FilePath;
+use fatbin_core::format::ImageKind;
 use fatbin_core::scan::inventory::{SectionRef, Wrapper, WrapperKind, WrapperTarget};
 use fatbin_core::target::nvptx::{Arch, NUMBERS};
 

@@ -5,6 +5,7 @@
 //! tries its images in.
 
 mod answers;
+mod code_form;
 mod cost;
 mod devices;
 mod driver_check;
@@ -41,7 +42,7 @@ pub use set::{
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use fatbin_core::format::{ContainerType, ImageKind, SelectionScope};
+use fatbin_core::format::{ContainerType, SelectionScope};
 use fatbin_core::scan::inventory::{
     CodeRole, Container, DeviceLink, DeviceLinks, File, Image, LinkInput, LinkPlace, NestedImage, Registration,
 };
@@ -182,10 +183,8 @@ impl<'a> Candidate<'a> {
     /// Returns why a loader rejects the image although the runtime selected it by its container: the architecture in
     /// the header of the image does not run on the device.
     fn load_failure(&self, device: &Device) -> Option<Incompatibility> {
-        let Image { triple, own_arch, .. } = self.image;
-        let form = form(self.image, self.platform());
-        let own = Code { form, triple: triple.as_deref(), arch: Some(own_arch.as_deref()?) };
-        own.runs_on(device).err()
+        self.image.contradictions().next()?;
+        self.code_of_header().runs_on(device).err()
     }
 
     /// Returns the ID of the image in its bundle if the runtime does not find it.
@@ -198,29 +197,16 @@ impl<'a> Candidate<'a> {
     /// Returns the code as the runtime identifies it: libomptarget reads the header of the image, all others trust the
     /// container.
     fn code(&self, runtime: &Runtime) -> Code<'a> {
-        let Image { triple, arch, own_arch, .. } = self.image;
-        let reads_header = runtime.kind == Some(OffloadKind::OpenMp) && own_arch.is_some();
-        let arch = if reads_header { own_arch } else { arch };
-        Code { form: form(self.image, self.platform()), triple: triple.as_deref(), arch: arch.as_deref() }
+        if runtime.kind == Some(OffloadKind::OpenMp) {
+            return self.code_of_header();
+        }
+        let Image { triple, arch, .. } = self.image;
+        Code { form: code_form::of(self.image, self.platform()), triple: triple.as_deref(), arch: arch.as_deref() }
     }
-}
 
-fn form(image: &Image, platform: Option<Platform>) -> CodeForm {
-    if let Some(kind) = image.unknown_kind() {
-        return CodeForm::UnknownKind(kind);
-    }
-    match image.image_kind {
-        ImageKind::Elf => CodeForm::Machine,
-        ImageKind::Ptx => CodeForm::Ptx,
-        ImageKind::SpirV => CodeForm::SpirV,
-        ImageKind::Bitcode => CodeForm::Bitcode,
-        ImageKind::Nvvm => CodeForm::LinkTime,
-        ImageKind::OptixIr => CodeForm::OptixIr,
-        ImageKind::TileIr => CodeForm::TileIr,
-        ImageKind::MetalLibrary => CodeForm::Air,
-        // AOT-compiled code for Intel GPUs and for FPGAs has separate formats.
-        ImageKind::Unknown if platform == Some(Platform::SpirV) => CodeForm::Machine,
-        _ => CodeForm::Other,
+    fn code_of_header(&self) -> Code<'a> {
+        let form = code_form::of(self.image, self.platform());
+        Code { form, triple: self.image.loaded_triple(), arch: self.image.loaded_arch() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use fatbin_core::base::file_path::FilePath;
+use fatbin_core::format::ImageKind;
 use fatbin_core::format::{ContainerType, UnknownValue};
 use fatbin_core::scan::inventory::{FileFormat, SectionRef};
 

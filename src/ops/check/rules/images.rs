@@ -47,8 +47,7 @@ pub fn valid(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut 
         }
     }
     for image in &facts.images {
-        if let Some(own) = &image.image.own_arch {
-            let stated = image.image.arch.as_deref().unwrap_or_default();
+        for (stated, own) in image.image.contradictions() {
             let message = format!("the container states {stated}, the image's own header {own}");
             findings.add(violated(message).image(image));
         }

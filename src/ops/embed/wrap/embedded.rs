@@ -308,9 +308,14 @@ impl TargetOverride {
         Ok(())
     }
 
-    /// Checks that the specified processor is the one in the image's header. It may add features or a suffix, which the
-    /// header cannot record.
+    /// Checks that an image has code, and that the specified processor is the one in its header. The specified processor
+    /// may add features or a suffix, which the header cannot record.
     pub(crate) fn check_against(&self, own: &DeviceImage, path: &Path) -> Result<()> {
+        if own.image_kind == ImageKind::DebugElf {
+            let path = path.to_owned();
+            let found = "debug information without code".to_owned();
+            return Err(ImageError::NotADeviceImage { path, found, remedy: "specify the file with the code" });
+        }
         match (&self.arch, &own.arch) {
             (Some(specified), Some(found)) if !is_same_processor(specified, found) => {
                 let path = path.to_owned();

@@ -79,6 +79,10 @@ fn gpu_image<'data>(source: &SourceImage<'data>, kind: OffloadKind, triple: &str
         };
         return Err(ImageError::NotADeviceImage { path: path.to_owned(), found, remedy });
     }
+    if own.is_unlinked {
+        let found = format!("relocatable {}", describe(own.image_kind, found));
+        return Err(ImageError::NotADeviceImage { path: path.to_owned(), found, remedy: "link it first" });
+    }
     source.target.check_against(&own, path)?;
     let stated = source.target.arch.as_deref();
     let arch = subarch::image_arch(found.unwrap_or_default(), stated, own.arch.as_deref()).map(canonical);

@@ -10,6 +10,7 @@ use super::{DoctorError, DoctorOptions, Result};
 use crate::embed::wrap::host_entries::{self, HostEntry};
 use fatbin_core::base::archive::ArchiveFormat;
 use fatbin_core::base::bytes::ObjectBytes;
+use fatbin_core::base::error::{Cause, Malformed};
 use fatbin_core::base::io::Input;
 use fatbin_core::scan::{self, InputSlice, OpenOptions, Options, Scan, Source, inventory};
 
@@ -49,6 +50,10 @@ impl Inputs {
             let scan = Scan::with_options(slice, structure_only, None)?;
             let kernels = scan.images().filter_map(|image| ImageKernels::read(&image)).collect();
             let inventory = scan.into_file();
+            let is_compressed = |error: &&Malformed| error.cause == Cause::CompressedSection;
+            if let Some(error) = inventory.errors.iter().find(is_compressed) {
+                return Err(error.clone().in_file(path.printed()).into());
+            }
             objects.push(LinkedFile { path: path.into(), is_lazy, object, inventory, entries, kernels });
             Ok(())
         })?;

@@ -1,4 +1,4 @@
-//! The subset of YAML that Intel's graphics compiler writes: block mappings, block sequences of mappings, and
+//! The subset of YAML that Intel's graphics compiler and LLVM's AMDGPU backend write: block mappings, block sequences of mappings, and
 //! single-line scalars.
 
 use crate::base::bytes::offset_of_rest;
@@ -43,6 +43,13 @@ pub fn events(text: &str) -> impl Iterator<Item = Event<'_>> {
         }
         Some(Event { path, begins_item: item, key, value: unquoted(value) })
     })
+}
+
+/// Parses a list such as `[ 16, 2, 1 ]`.
+pub fn three_numbers(list: &str) -> Option<[u64; 3]> {
+    let mut numbers = list.trim().strip_prefix('[')?.strip_suffix(']')?.split(',').map(|it| it.trim().parse().ok());
+    let mut next = || numbers.next().flatten();
+    Some([next()?, next()?, next()?])
 }
 
 fn unquoted(value: &str) -> &str {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use fatbin::scan as inventory;
-use fatbin::scan::{ImageRef, Options, ScannedFile, Scanner, Source as ScanSource};
+use fatbin::scan::{FilePath, ImageRef, Options, ScannedFile, Scanner, Source as ScanSource};
 use fatbin::{Access, Budget, Input, Limits, Result, Scan, View};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyTypeError;
@@ -28,8 +28,8 @@ impl Memory {
 }
 
 impl ScanSource for Memory {
-    fn name(&self) -> String {
-        "<bytes>".to_owned()
+    fn path(&self) -> FilePath {
+        FilePath::parse("<bytes>")
     }
 
     fn view(&self) -> View<'_> {

@@ -167,7 +167,7 @@ fn json_follows_its_schema() {
     found["files"][0]["choices"] = json!([]);
     let error = json!({"message": "missing: cannot open: no such file or directory"});
     let files = json!([
-        {"path": "cuda.o", "choices": [], "errors": []}, {"path": "missing", "choices": [], "errors": [error]}
+        {"path": "cuda.o", "answer": "jit", "modules": {"jit": 1}, "choices": [], "errors": []}, {"path": "missing", "choices": [], "errors": [error]}
     ]);
     assert_eq!(found, json!({"schema": "fatbin.select/1", "device": "sm_100", "devices": ["sm_100"], "files": files}));
 }

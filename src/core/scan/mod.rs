@@ -110,8 +110,8 @@ impl Options {
         Options { hash, ..self }
     }
 
-    /// Options of scans whose results are judged: what runs where depends on the images that hold no kernel.
-    #[doc(hidden)]
+    /// Options of scans whose files are passed to `select`: which image runs depends on the images that hold no kernel, so
+    /// small images are read.
     pub fn for_answers() -> Self {
         Options { kernels: true, ..Options::default() }
     }

@@ -78,6 +78,7 @@ mod repaired;
 mod replace;
 mod reports;
 mod requires;
+mod runtimes;
 mod scan;
 mod schema;
 mod select;

@@ -180,6 +180,9 @@ pub enum Incompatibility {
     /// Its kind is newer than this program.
     #[error("unknown kind {0:#x}, newer than this program")]
     UnknownKind(u64),
+    /// It is empty.
+    #[error("it is empty")]
+    Empty,
     /// It is not in a form that runtimes load.
     #[error("it is not in a form that runtimes load")]
     Form,

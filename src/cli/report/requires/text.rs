@@ -198,7 +198,7 @@ fn row(devices: &str, image: &str, product: Product, need: &Need) -> Vec<String>
 /// Formats the floor with the product's name.
 fn named(product: Product, need: &Need) -> String {
     let bound = [Some(need.floor.least), need.floor.most];
-    if bound.into_iter().flatten().any(|limit| limit.release.is_some()) {
+    if need.floor.measured_llvm().is_some() || bound.into_iter().flatten().any(|limit| limit.release.is_some()) {
         return need.floor.to_string();
     }
     let product = match product {

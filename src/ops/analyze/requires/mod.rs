@@ -8,11 +8,15 @@ mod bounds;
 mod cuda;
 mod driver;
 mod image;
+mod llvm_releases;
+mod loaders;
 mod release;
 mod requirement;
 
 pub use bounds::{Floor, Limit};
 pub use driver::Driver;
 pub use image::{ToolkitBytes, products, requirements, unread_toolkit};
+pub use llvm_releases::LlvmReleases;
+pub use loaders::{CodeProperty, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader};
 pub use release::{DriverNumber, Release};
 pub use requirement::Requirement;

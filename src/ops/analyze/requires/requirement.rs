@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Floor, Release, cuda};
+use super::{CodeProperty, Floor, Release, cuda};
 use fatbin_core::base::codec::Codec;
 use fatbin_core::format::ContainerType;
 use fatbin_core::format::readers::{Product, Reader};
@@ -50,7 +50,15 @@ pub enum Requirement {
     },
     /// A bundle entry ID that HIP's runtime does not find.
     EntryId,
+    /// Code that not every libomptarget loads.
+    OpenMp(CodeProperty),
+    /// Offload entries with a version, which libomptarget reads since LLVM 20.
+    VersionedEntries,
 }
+
+/// First release of LLVM that reads offload entries with a version. Source: `offload/include/Shared/APITypes.h` of LLVM
+/// 20; libomptarget 19 reads entries of 32 bytes.
+const LLVM_WITH_VERSIONED_ENTRIES: Release = Release { product: Product::Llvm, version: (20, 0), driver: None };
 
 /// The newest release of ROCm with a HIP runtime that is known to compare the triple of entry IDs as text (llvm-project
 /// #214841, #217640).
@@ -68,7 +76,7 @@ impl Requirement {
         match self {
             Requirement::Container { product, .. } => product,
             Requirement::EntryId => Product::Rocm,
-            Requirement::Bitcode => Product::Llvm,
+            Requirement::Bitcode | Requirement::OpenMp(_) | Requirement::VersionedEntries => Product::Llvm,
             Requirement::System(system, _) => Product::Apple(system),
             _ => Product::Cuda,
         }
@@ -85,6 +93,8 @@ impl Requirement {
             Requirement::TileIr(_) | Requirement::UnknownKind(_) | Requirement::Bitcode => "kind",
             Requirement::Container { .. } => "container-version",
             Requirement::EntryId => "entry-id",
+            Requirement::OpenMp(_) => "code",
+            Requirement::VersionedEntries => "offload-entries",
             Requirement::System(..) => "system",
         }
     }
@@ -106,6 +116,8 @@ impl Requirement {
             Requirement::System(system, version) => {
                 Floor::since(Release { product: Product::Apple(system), version, driver: None })
             }
+            Requirement::OpenMp(property) => Floor::of_llvm(property.llvm()),
+            Requirement::VersionedEntries => Floor::since(LLVM_WITH_VERSIONED_ENTRIES),
             Requirement::Group => Floor::after(cuda::release(LAST_WITHOUT_GROUPS)),
             Requirement::Container { first: None, .. }
             | Requirement::Ptx(None)
@@ -131,6 +143,8 @@ impl Requirement {
             Requirement::Arch(_) | Requirement::Device(_) => "LLVM, NVPTXTargetParser.def",
             Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
             Requirement::EntryId => "llvm-project #214841 and #217640",
+            Requirement::OpenMp(_) => "libomptarget 15, 16, 19 and 22 above recording drivers",
+            Requirement::VersionedEntries => "struct __tgt_offload_entry of LLVM 19 and 20",
             Requirement::System(..) => "the header of the Metal library",
             Requirement::TileIr(Some(_)) => "Tile IR (CUDA 13.5), section Stability",
             Requirement::TileIr(None) | Requirement::UnknownKind(_) | Requirement::Bitcode => "no document states it",
@@ -175,6 +189,8 @@ impl fmt::Display for Requirement {
             Requirement::System(system, (major, minor)) => {
                 write!(f, "Metal library for {} {major}.{minor}", system.name())
             }
+            Requirement::OpenMp(property) => write!(f, "{property}"),
+            Requirement::VersionedEntries => f.write_str("offload entries with a version"),
             Requirement::EntryId => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
         }
     }

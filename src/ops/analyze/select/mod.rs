@@ -13,6 +13,7 @@ mod floors;
 #[cfg(test)]
 mod floors_tests;
 pub mod kpack;
+mod libgomp;
 mod library_name;
 mod link;
 #[cfg(test)]
@@ -20,7 +21,10 @@ mod link_tests;
 mod needed;
 mod needs;
 mod reject_reason;
+mod releases;
 mod runtimes;
+#[cfg(test)]
+mod runtimes_tests;
 mod selection;
 mod set;
 #[cfg(test)]
@@ -42,7 +46,7 @@ pub use set::{
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use fatbin_core::format::{ContainerType, SelectionScope};
+use fatbin_core::format::{ContainerType, ImageKind, SelectionScope};
 use fatbin_core::scan::inventory::{
     CodeRole, Container, DeviceLink, DeviceLinks, File, Image, LinkInput, LinkPlace, NestedImage, Registration,
 };
@@ -98,18 +102,26 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
     found.all
 }
 
-/// Returns the images without a container. The program passes one of them to the driver, and has its own rules for the
-/// choice.
+/// Returns the images without a container.
+pub fn images_without_container(file: &File) -> impl Iterator<Item = Candidate<'_>> {
+    let scope = |nested: &NestedImage<'_>| nested.container().container_type.descriptor().selection_scope;
+    let nested = file.nested_images().filter(move |nested| scope(nested) == SelectionScope::Program);
+    nested.map(|nested| Candidate::new(&nested))
+}
+
+/// Returns the images without a container that the program passes to the driver. It has its own rules for the choice.
 pub fn selected_by_program(file: &File) -> impl Iterator<Item = Candidate<'_>> {
     program_sets(file).flat_map(|set| set.candidates)
 }
 
-/// Returns a set for each image without a container: the program may select any of them.
+/// Returns a set for each image that the program may pass to the driver.
 pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
-    let embedded = file
-        .nested_images()
-        .filter(|nested| nested.container().container_type.descriptor().selection_scope == SelectionScope::Program);
-    embedded.map(|nested| {
+    let is_selected = |nested: &NestedImage<'_>| {
+        let container_type = nested.container().container_type;
+        container_type.descriptor().selection_scope == SelectionScope::Program
+            && !runtimes::is_for_libgomp(container_type, nested.image)
+    };
+    file.nested_images().filter(is_selected).map(|nested| {
         let candidate = Candidate::new(&nested);
         CandidateSet {
             candidates: vec![candidate],
@@ -118,8 +130,8 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
     })
 }
 
-/// Kind of the runtime, container and ID that the images of a set share.
-type SetKey<'a> = (Option<OffloadKind>, Option<*const Container>, Option<&'a str>);
+/// Name of the runtime, container and ID that the images of a set share.
+type SetKey<'a> = (&'static str, Option<*const Container>, Option<&'a str>);
 
 struct Found<'a> {
     all: Vec<CandidateSet<'a>>,
@@ -133,17 +145,18 @@ impl<'a> Found<'a> {
     fn add(&mut self, nested: &NestedImage<'a>) {
         let container = nested.container();
         let scope = container.container_type.descriptor().selection_scope;
+        let runtime = Runtime::of_image(container.container_type, nested.image);
         let own = match scope {
             SelectionScope::Container | SelectionScope::Id => Some(container),
             SelectionScope::File => None,
+            SelectionScope::Program if runtime.preference == Preference::All => None,
             SelectionScope::Program => return,
         };
         let id = if scope == SelectionScope::Id { nested.image.id.as_deref() } else { None };
         let candidate = Candidate::new(nested);
         let Found { all, places, links } = self;
         let mut add = |candidate: Candidate<'a>, own, id, new: &dyn Fn() -> CandidateSet<'a>| {
-            let runtime = Runtime::of(candidate.image.kind, candidate.platform());
-            let place = *places.entry((runtime.kind, own, id)).or_insert(all.len());
+            let place = *places.entry((runtime.name, own, id)).or_insert(all.len());
             if place == all.len() {
                 all.push(new());
             }
@@ -183,6 +196,9 @@ impl<'a> Candidate<'a> {
     /// Returns why a loader rejects the image although the runtime selected it by its container: the architecture in
     /// the header of the image does not run on the device.
     fn load_failure(&self, device: &Device) -> Option<Incompatibility> {
+        if self.image.image_kind == ImageKind::Empty {
+            return Some(Incompatibility::Empty);
+        }
         self.image.contradictions().next()?;
         self.code_of_header().runs_on(device).err()
     }
@@ -200,8 +216,12 @@ impl<'a> Candidate<'a> {
         if runtime.kind == Some(OffloadKind::OpenMp) {
             return self.code_of_header();
         }
-        let Image { triple, arch, .. } = self.image;
-        Code { form: code_form::of(self.image, self.platform()), triple: triple.as_deref(), arch: arch.as_deref() }
+        let Image { triple, arch, image_kind, .. } = self.image;
+        let is_empty_code = *image_kind == ImageKind::Empty && runtime.kind == Some(OffloadKind::Hip);
+        // HIP finds an entry by its ID and stops, even if the entry is empty. Measured with libamdhip64 5.2.3, which
+        // fails with 218. `lookUpCodeObject` in comgr-metadata.cpp of ROCm's main branch (2026) stops as well.
+        let form = if is_empty_code { CodeForm::Machine } else { code_form::of(self.image, self.platform()) };
+        Code { form, triple: triple.as_deref(), arch: arch.as_deref() }
     }
 
     fn code_of_header(&self) -> Code<'a> {
@@ -213,10 +233,9 @@ impl<'a> Candidate<'a> {
 impl<'a> CandidateSet<'a> {
     /// Creates the set of a container without images, with the runtime of a candidate.
     fn new(container: &'a Container, candidate: Candidate<'_>, role: CodeRole) -> Self {
-        let runtime = Runtime::of(candidate.image.kind, candidate.platform());
         CandidateSet {
             container,
-            runtime,
+            runtime: Runtime::of_image(container.container_type, candidate.image),
             candidates: Vec::new(),
             role,
             link_inputs: Vec::new(),
@@ -251,24 +270,10 @@ impl<'a> CandidateSet<'a> {
         self.select_by(self.runtime, device, check)
     }
 
-    /// Returns the images that earlier releases of the runtime select, where they differ.
-    pub fn select_on_earlier_release(&self, device: &Device) -> Option<(&'static Runtime, Selection)> {
-        self.select_with_earlier_release(device, None)
-    }
-
-    /// Like [`Self::select_on_earlier_release`], with a driver of NVIDIA.
-    pub fn select_with_earlier_release(
-        &self,
-        device: &Device,
-        check: Option<DriverCheck<'_>>,
-    ) -> Option<(&'static Runtime, Selection)> {
-        let earlier = self.runtime.earlier?;
-        let selection = self.select_by(earlier, device, check);
-        (selection.selected != self.select_with(device, check).selected).then_some((earlier, selection))
-    }
-
     fn select_by(&self, runtime: &Runtime, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
-        if self.link_inputs.is_empty() {
+        if runtime.preference == Preference::All {
+            self.select_all(runtime, device)
+        } else if self.link_inputs.is_empty() {
             self.select_loaded(runtime, device, check)
         } else {
             self.select_or_link(runtime, device, check)
@@ -299,6 +304,7 @@ impl<'a> CandidateSet<'a> {
                     let obstacle = self.candidates[index].load_failure(device);
                     let unloadable =
                         obstacle.map(|it| RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle: it });
+                    let unloadable = unloadable.or_else(|| runtime.fails_to_load(self.candidates[index].image));
                     match unloadable.or_else(|| reject(&self.candidates[index], way)) {
                         Some(reason) => reason,
                         None => {
@@ -336,7 +342,7 @@ impl<'a> CandidateSet<'a> {
         match preference {
             Preference::First => verdicts.iter().position(is_selected),
             Preference::Last => verdicts.iter().rposition(is_selected),
-            Preference::Best | Preference::BestForEachKernel => {
+            Preference::Best | Preference::BestForEachKernel | Preference::All => {
                 let rank = |&index: &usize| (verdicts[index].clone().ok(), self.candidates[index].precedence());
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
@@ -387,9 +393,10 @@ impl<'a> CandidateSet<'a> {
             Ok(_) if !runtime.accepted_forms.contains(&code.form) => {
                 Err(RejectReason::Form { runtime: runtime.name, form: code.form })
             }
-            Ok(way) => Ok(way),
+            Ok(way) => runtime.skips(candidate.image).map_or(Ok(way), Err),
             Err(obstacle) if runtime.selects_without_full_check() && accepts_by_number(code, device) => {
-                Err(RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle })
+                let reason = RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle };
+                Err(runtime.skips(candidate.image).unwrap_or(reason))
             }
             Err(obstacle) => Err(RejectReason::Incompatibility(obstacle)),
         }

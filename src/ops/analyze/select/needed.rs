@@ -19,7 +19,8 @@ impl CandidateSet<'_> {
             return self.linked_for(device);
         }
         let set = self.as_registered();
-        let earlier = set.select_on_earlier_release(device).map(|(_, selection)| selection);
+        let earlier = set.select_with_earlier_releases(device, None);
+        let earlier = earlier.into_iter().map(|(_, selection)| selection);
         let selections = std::iter::once(set.select_on(device)).chain(earlier);
         let needed = selections.flat_map(|selection| selection.needed());
         let mut numbers: Vec<usize> = needed.map(|index| self.candidates[index].number).collect();
@@ -59,7 +60,12 @@ impl Selection {
     /// Indexes of the selected images, including images that may be selected or are selected but cannot be loaded.
     fn needed(&self) -> Vec<usize> {
         let selected = self.selected.iter().map(|(index, _)| *index).chain(self.also_selected.iter().copied());
-        let is_selected = |why: &RejectReason| matches!(why, RejectReason::SelectedButUnloadable { .. });
+        let is_selected = |why: &RejectReason| {
+            matches!(
+                why,
+                RejectReason::SelectedButUnloadable { .. } | RejectReason::Unsupported { is_selected: true, .. }
+            )
+        };
         let undecided = self.undecided.iter().copied();
         let unloadable = self.rejected.iter().filter(|(_, why)| is_selected(why)).map(|(index, _)| *index);
         selected.chain(unloadable).chain(undecided).collect()

@@ -1,6 +1,6 @@
 //! Reasons against images.
 
-use crate::analyze::requires::Floor;
+use crate::analyze::requires::{CodeProperty, Floor};
 use fatbin_core::target::BundleEntryId;
 use fatbin_core::target::runs_on::{CodeForm, Incompatibility, LoadMethod};
 
@@ -41,6 +41,18 @@ pub enum RejectReason {
         /// The unmet requirement.
         obstacle: Incompatibility,
     },
+    /// Releases of the runtime do not load such code.
+    #[error("{runtime} of {release} {}: {property}", unsupported(*.is_selected))]
+    Unsupported {
+        /// Name of the runtime.
+        runtime: &'static str,
+        /// Name of the releases.
+        release: &'static str,
+        /// Property of the code.
+        property: CodeProperty,
+        /// True if the runtime selects the image nevertheless.
+        is_selected: bool,
+    },
     /// The driver is too old for the image.
     #[error("{driver} does not load it: {properties}; oldest release: {floor}")]
     Driver {
@@ -79,6 +91,10 @@ pub enum RejectReason {
         /// Place of that container in the file, and the name of its source if it is known.
         missing: String,
     },
+}
+
+fn unsupported(is_selected: bool) -> &'static str {
+    if is_selected { "selects it but cannot load it" } else { "does not load it" }
 }
 
 /// Explains why a runtime does not find an ID.

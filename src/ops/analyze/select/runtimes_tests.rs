@@ -1,0 +1,123 @@
+//! What releases of runtimes do with code of several versions, as measured: see `requires::loaders`.
+
+use super::*;
+use fatbin_core::base::file_path::FilePath;
+use fatbin_core::scan::inventory::FileFormat;
+use fatbin_core::target::triple;
+
+/// An image described by words: `gfx90a v5`, `sm_75 abi8`, `gfx906 empty`, `sm_30 ptx`.
+fn image(kind: OffloadKind, text: &str) -> Image {
+    let mut words = text.split(' ');
+    let arch = words.next().unwrap();
+    let triple = if arch.starts_with("sm_") { triple::NVPTX64 } else { triple::AMDGCN };
+    let mut image =
+        Image { kind: Some(kind), ..Image::of_target(ImageKind::Elf, Some(triple.to_owned()), Some(arch.to_owned())) };
+    for word in words {
+        match word {
+            "empty" => image.image_kind = ImageKind::Empty,
+            "ptx" => image.image_kind = ImageKind::Ptx,
+            "abi7" => image.cuda.abi_version = Some(7),
+            "abi8" => image.cuda.abi_version = Some(8),
+            version => image.format_version = version.strip_prefix('v').map(str::to_owned),
+        }
+    }
+    image
+}
+
+fn container(container_type: ContainerType, images: Vec<Image>) -> Container {
+    let (version, section, offset, codec, registration) = Default::default();
+    Container { container_type, version, section, offset, size: 1, codec, registration, images, start: 0 }
+}
+
+fn file(containers: Vec<Container>) -> File {
+    File { format: Some(FileFormat::Elf), containers, ..File::empty(FilePath::parse("app")) }
+}
+
+/// The selected index of the current release, and the answer of each earlier release that differs.
+fn releases(kind: OffloadKind, images: &str, device: &str) -> String {
+    let container_type = if kind == OffloadKind::Hip { ContainerType::Bundle } else { ContainerType::OffloadBinary };
+    let images = images.split(", ").map(|text| image(kind, text)).collect();
+    let file = file(vec![container(container_type, images)]);
+    let set = &candidate_sets(&file)[0];
+    let device = &Device::parse(device).unwrap()[0];
+    let text = |selection: &Selection| selection.selected.map_or("nothing".to_owned(), |(index, _)| index.to_string());
+    let mut answers = vec![text(&set.select_on(device))];
+    let earlier = set.select_with_earlier_releases(device, None);
+    answers.extend(earlier.iter().map(|(runtime, selection)| format!("{}: {}", runtime.release, text(selection))));
+    answers.join("; ")
+}
+
+#[test]
+fn releases_of_libomptarget_load_different_code() {
+    let cases = [
+        ("gfx90a v3", "gfx90a:sramecc+:xnack-", "nothing; LLVM 15 and 16: 0"),
+        ("gfx90a v4", "gfx90a:sramecc+:xnack-", "nothing; LLVM 19: 0; LLVM 15 and 16: 0"),
+        ("gfx90a v5", "gfx90a:sramecc+:xnack-", "0"),
+        ("gfx90a v6", "gfx90a:sramecc+:xnack-", "0; LLVM 19: nothing"),
+        ("gfx90a", "gfx90a:sramecc+:xnack-", "0"),
+        ("gfx9-generic v6", "gfx906:sramecc-:xnack-", "0; LLVM 19: nothing; LLVM 15 and 16: nothing"),
+        ("sm_75 abi7", "sm_75", "0"),
+        ("sm_75 abi8", "sm_75", "0; LLVM 19: nothing"),
+        ("sm_100 abi8", "sm_100", "0; LLVM 19: nothing; LLVM 15 and 16: nothing"),
+        // The refused image is skipped.
+        ("gfx90a v4, gfx90a v5", "gfx90a:sramecc+:xnack-", "1"),
+        ("gfx90a v5, gfx90a v6", "gfx90a:sramecc+:xnack-", "0; LLVM 15 and 16: 1"),
+        ("gfx90a v5, gfx90a v5", "gfx90a:sramecc+:xnack-", "0; LLVM 15 to 20: 1"),
+    ];
+    for (images, device, expected) in cases {
+        assert_eq!(releases(OffloadKind::OpenMp, images, device), expected, "{images} on {device}");
+    }
+}
+
+#[test]
+fn reasons_name_the_release_and_the_property() {
+    let file = file(vec![container(ContainerType::OffloadBinary, vec![image(OffloadKind::OpenMp, "gfx90a v4")])]);
+    let device = &Device::parse("gfx90a:sramecc+:xnack-").unwrap()[0];
+    let selection = candidate_sets(&file)[0].select_on(device);
+    assert_eq!(selection.rejected[0].1.to_string(), "libomptarget of LLVM 22 does not load it: code object version 4");
+}
+
+#[test]
+fn hip_stops_at_an_empty_entry() {
+    let device = "gfx906:sramecc-:xnack-";
+    assert_eq!(releases(OffloadKind::Hip, "gfx906 empty, gfx906 v4", device), "nothing");
+    assert_eq!(releases(OffloadKind::Hip, "gfx906 v4, gfx906 empty", device), "0");
+    assert_eq!(releases(OffloadKind::Hip, "gfx900 empty, gfx906 v4", device), "1");
+}
+
+/// The selection from images of GCC, each in a container.
+fn selected_by_libgomp(images: &str, device: &str) -> (Vec<usize>, Option<LoadMethod>, bool) {
+    let embedded = |text| container(ContainerType::Embedded, vec![image(OffloadKind::OpenMp, text)]);
+    let file = file(images.split(", ").map(embedded).collect());
+    let sets = candidate_sets(&file);
+    assert_eq!((sets.len(), selected_by_program(&file).count()), (1, 0));
+    assert_eq!(sets[0].runtime.name, "libgomp");
+    let selection = sets[0].select_on(&Device::parse(device).unwrap()[0]);
+    let selected = selection.selected.map(|(index, _)| index);
+    let all = selected.into_iter().chain(selection.also_selected.iter().copied()).collect();
+    assert_eq!(
+        selection.rejected.len() + selected.map_or(0, |_| selection.also_selected.len() + 1),
+        images.split(", ").count()
+    );
+    (all, selection.selected.map(|(_, method)| method), selection.is_link())
+}
+
+#[test]
+fn libgomp_links_all_ptx() {
+    let texts = "sm_30 ptx, sm_30 ptx, gfx906:xnack- v4, sm_35 ptx";
+    for device in ["sm_75", "sm_120"] {
+        assert_eq!(selected_by_libgomp(texts, device), (vec![0, 1, 3], Some(LoadMethod::FromPtx), true), "{device}");
+    }
+    assert_eq!(selected_by_libgomp(texts, "sm_30"), (vec![], None, false), "one text is for a later GPU");
+}
+
+#[test]
+fn libgomp_compares_processors_only() {
+    let native = (vec![0], Some(LoadMethod::Exact), false);
+    for device in ["gfx906:sramecc+:xnack-", "gfx906:sramecc-:xnack+"] {
+        assert_eq!(selected_by_libgomp("gfx906:xnack- v4", device), native, "{device}");
+    }
+    for (image, device) in [("gfx906:xnack- v4", "gfx900:xnack-"), ("gfx9-generic v6", "gfx906:sramecc-:xnack-")] {
+        assert_eq!(selected_by_libgomp(image, device), (vec![], None, false), "{image} on {device}");
+    }
+}

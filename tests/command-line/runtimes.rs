@@ -1,0 +1,91 @@
+//! Code that releases of runtimes load or do not load: `select` and `requires` of objects with images of several
+//! versions.
+
+use serde_json::{Value, json};
+
+use crate::Sandbox;
+use crate::schema::check_document;
+
+const GPU: &str = "answer-gfx90a.hsaco";
+const DEVICE: &str = "gfx90a:sramecc+:xnack-";
+
+/// Returns the AMD fixture as a code object of a version.
+fn code_object(version: u8) -> Vec<u8> {
+    let mut bytes = std::fs::read(format!("{}/fixtures/{GPU}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    bytes[8] = version - 2;
+    bytes
+}
+
+/// Returns a directory with `w.o`, which registers a code object of a version with libomptarget.
+fn openmp(version: u8) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.file("code", code_object(version));
+    sandbox.fatbin("wrap --kind openmp --abi llvm19 --allow-missing-kernels -o w.o code").ok();
+    sandbox
+}
+
+#[test]
+fn requires_names_the_releases_of_libomptarget_that_load_a_code_object() {
+    let cases = [(3, "LLVM 15 to 16"), (4, "LLVM 15 to 19"), (5, "LLVM 14"), (6, "LLVM 15 to 16 and LLVM 22 or newer")];
+    for (version, releases) in cases {
+        let out = openmp(version).fatbin("requires w.o").ok();
+        assert!(out.starts_with(&format!("w.o: 1 image: {releases}\n")), "{version}: {out}");
+    }
+    let out = openmp(4).fatbin("w.o").ok();
+    assert!(out.contains("  needs     LLVM 15 to 19\n"), "{out}");
+    let sandbox = openmp(6);
+    let document: Value = serde_json::from_str(&sandbox.fatbin("requires --json w.o").ok()).unwrap();
+    check_document(&sandbox, "requires", &document);
+    let all = document["files"][0]["all"].as_array().unwrap();
+    let floor = &all.iter().find(|it| it["product"] == "llvm").unwrap()["floor"];
+    assert_eq!((&floor["known"], &floor["loaded_by"]), (&json!(false), &json!(["15", "16", "22"])));
+}
+
+#[test]
+fn select_prints_the_release_of_libomptarget_that_differs() {
+    let run = openmp(4).fatbin_with_answer(&format!("select --device {DEVICE} w.o"));
+    assert_eq!(run.status, 1);
+    let reason = "rejected  libomptarget of LLVM 22 does not load it: code object version 4\n";
+    assert!(run.out.contains(reason), "{}", run.out);
+    assert!(run.out.contains("\n  libomptarget of LLVM 19 selects image 0: "), "{}", run.out);
+    let out = openmp(6).fatbin(&format!("select --device {DEVICE} w.o")).ok();
+    let answer = "\n  libomptarget of LLVM 19 selects nothing: it does not load code object version 6 (image 0)\n";
+    assert!(out.contains("selects image 0\n") && out.contains(answer), "{out}");
+}
+
+#[test]
+fn requires_knows_offload_entries_with_a_version() {
+    for (abi, releases) in [("llvm19", "LLVM 14"), ("llvm20", "LLVM 20"), ("llvm22", "LLVM 20")] {
+        let sandbox = Sandbox::new();
+        sandbox.fixture("answer-x86_64.so", "a");
+        sandbox.fatbin(&format!("wrap --kind openmp --abi {abi} --entry answer -o w.o a")).ok();
+        let out = sandbox.fatbin("requires w.o").ok();
+        assert!(out.starts_with(&format!("w.o: 1 image: {releases}\n")), "{abi}: {out}");
+    }
+}
+
+#[test]
+fn hip_stops_at_an_empty_entry() {
+    let code = code_object(4);
+    let id = "hipv4-amdgcn-amd-amdhsa--gfx90a";
+    let entries = [("host-x86_64-unknown-linux--", &[][..]), (id, &[]), (id, &code)];
+    let mut bundle = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    bundle.extend((entries.len() as u64).to_le_bytes());
+    for (id, code) in entries {
+        for number in [4096, code.len(), id.len()] {
+            bundle.extend((number as u64).to_le_bytes());
+        }
+        bundle.extend(id.as_bytes());
+    }
+    bundle.resize(4096, 0);
+    bundle.extend(code);
+    let sandbox = Sandbox::new();
+    sandbox.file("bundle", bundle);
+    let run = sandbox.fatbin_with_answer(&format!("select --device {DEVICE} bundle"));
+    assert_eq!(run.status, 1);
+    assert!(
+        run.out.contains("0  gfx90a  empty  rejected  HIP selects it but cannot load it: it is empty\n"),
+        "{}",
+        run.out
+    );
+}

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::Sandbox;
 use crate::schema::check_document;
+use crate::{BITCODE, Sandbox};
 
 const GPU: &str = "answer-gfx90a.hsaco";
 const DEVICE: &str = "gfx90a:sramecc+:xnack-";
@@ -88,4 +88,23 @@ fn hip_stops_at_an_empty_entry() {
         "{}",
         run.out
     );
+}
+
+#[test]
+fn libomptarget_compiles_the_bitcode_of_a_program() {
+    let sandbox = Sandbox::new();
+    sandbox.file("bits.bc", BITCODE);
+    let image = "--image file=bits.bc,triple=amdgcn-amd-amdhsa,arch=gfx1030";
+    sandbox.fatbin(&format!("wrap --kind openmp --abi llvm19 --allow-missing-kernels -o w.o {image}")).ok();
+    let row = "unknown, at least LLVM 16  best image  LLVM bitcode, which libomptarget compiles since LLVM 16";
+    let out = sandbox.fatbin("requires w.o").ok();
+    assert!(out.contains(row), "{out}");
+    let run = sandbox.fatbin_with_answer("check --asked-hip gfx1030 w.o");
+    assert!(run.out.contains("available: gfx1030 (unlinked)"), "an object: {}", run.out);
+    // The header of a shared library.
+    let mut program = sandbox.read("w.o");
+    program[16] = 3;
+    sandbox.file("program", program);
+    let out = sandbox.fatbin("check --asked-hip gfx1030 program").ok();
+    assert!(!out.contains("unlinked"), "{out}");
 }

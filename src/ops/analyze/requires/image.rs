@@ -102,6 +102,7 @@ pub fn requirements(file: &File, nested: &NestedImage<'_>, read: Option<CudaCode
         }
         ImageKind::Ptx => requirements.push(Requirement::Ptx(image.cuda.ptx_version)),
         ImageKind::TileIr => requirements.push(Requirement::TileIr(image.cuda.ir_version)),
+        ImageKind::Bitcode if is_for_libomptarget(nested) => requirements.push(Requirement::OpenMpBitcode),
         ImageKind::Bitcode => requirements.push(Requirement::Bitcode),
         ImageKind::MetalLibrary => {
             requirements.extend(system(image).map(|(system, release)| Requirement::System(system, release)));

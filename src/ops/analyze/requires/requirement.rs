@@ -35,6 +35,8 @@ pub enum Requirement {
     UnknownKind(u64),
     /// LLVM bitcode.
     Bitcode,
+    /// LLVM bitcode that libomptarget compiles when it loads it.
+    OpenMpBitcode,
     /// A Metal library for a system since a release.
     System(System, (u32, u32)),
     /// A version of a container, with the first release of a product that reads it, if any.
@@ -64,6 +66,9 @@ const LLVM_WITH_VERSIONED_ENTRIES: Release = Release { product: Product::Llvm, v
 /// #214841, #217640).
 const ROCM_WITH_ONE_TRIPLE: Release = Release { product: Product::Rocm, version: (7, 2), driver: None };
 
+/// First release of LLVM whose libomptarget compiles bitcode (`-fopenmp-target-jit`).
+const LLVM_WITH_COMPILER: Release = Release { product: Product::Llvm, version: (16, 0), driver: None };
+
 /// The newest release of CUDA whose driver is known to ignore images that are compressed together.
 const LAST_WITHOUT_GROUPS: (u32, u32) = (13, 0);
 
@@ -76,7 +81,10 @@ impl Requirement {
         match self {
             Requirement::Container { product, .. } => product,
             Requirement::EntryId => Product::Rocm,
-            Requirement::Bitcode | Requirement::OpenMp(_) | Requirement::VersionedEntries => Product::Llvm,
+            Requirement::Bitcode
+            | Requirement::OpenMpBitcode
+            | Requirement::OpenMp(_)
+            | Requirement::VersionedEntries => Product::Llvm,
             Requirement::System(system, _) => Product::Apple(system),
             _ => Product::Cuda,
         }
@@ -90,7 +98,10 @@ impl Requirement {
             Requirement::Toolkit(_) | Requirement::AbiOfCuda13 | Requirement::UnknownToolkit => "toolkit",
             Requirement::Arch(_) => "arch",
             Requirement::Device(_) => "device",
-            Requirement::TileIr(_) | Requirement::UnknownKind(_) | Requirement::Bitcode => "kind",
+            Requirement::TileIr(_)
+            | Requirement::UnknownKind(_)
+            | Requirement::Bitcode
+            | Requirement::OpenMpBitcode => "kind",
             Requirement::Container { .. } => "container-version",
             Requirement::EntryId => "entry-id",
             Requirement::OpenMp(_) => "code",
@@ -117,6 +128,8 @@ impl Requirement {
                 Floor::since(Release { product: Product::Apple(system), version, driver: None })
             }
             Requirement::OpenMp(property) => Floor::of_llvm(property.llvm()),
+            // Later bitcode than a release's own may be unreadable.
+            Requirement::OpenMpBitcode => Floor { most: None, ..Floor::since(LLVM_WITH_COMPILER) },
             Requirement::VersionedEntries => Floor::since(LLVM_WITH_VERSIONED_ENTRIES),
             Requirement::Group => Floor::after(cuda::release(LAST_WITHOUT_GROUPS)),
             Requirement::Container { first: None, .. }
@@ -144,6 +157,7 @@ impl Requirement {
             Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
             Requirement::EntryId => "llvm-project #214841 and #217640",
             Requirement::OpenMp(_) => "libomptarget 15, 16, 19 and 22 above recording drivers",
+            Requirement::OpenMpBitcode => "release notes of OpenMP 16",
             Requirement::VersionedEntries => "struct __tgt_offload_entry of LLVM 19 and 20",
             Requirement::System(..) => "the header of the Metal library",
             Requirement::TileIr(Some(_)) => "Tile IR (CUDA 13.5), section Stability",
@@ -189,6 +203,7 @@ impl fmt::Display for Requirement {
             Requirement::System(system, (major, minor)) => {
                 write!(f, "Metal library for {} {major}.{minor}", system.name())
             }
+            Requirement::OpenMpBitcode => f.write_str("LLVM bitcode, which libomptarget compiles since LLVM 16"),
             Requirement::OpenMp(property) => write!(f, "{property}"),
             Requirement::VersionedEntries => f.write_str("offload entries with a version"),
             Requirement::EntryId => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),

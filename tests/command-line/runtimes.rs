@@ -108,3 +108,40 @@ fn libomptarget_compiles_the_bitcode_of_a_program() {
     let out = sandbox.fatbin("check --asked-hip gfx1030 program").ok();
     assert!(!out.contains("unlinked"), "{out}");
 }
+
+/// Returns a CUDA fat binary of these entries: kind, number of the architecture, flags, payload.
+fn cuda_fatbin(entries: &[(u16, u32, u64, &[u8])]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for &(kind, arch, flags, payload) in entries {
+        let size = payload.len().next_multiple_of(8);
+        let version: [u16; 2] = if kind == 2 { [7, 1] } else { [3, 8] };
+        all.extend([kind, 0x101].map(u16::to_le_bytes).concat());
+        all.extend([64, size as u32, 0, 0, 0].map(u32::to_le_bytes).concat());
+        all.extend(version.map(u16::to_le_bytes).concat());
+        all.extend([arch, 0, 0].map(u32::to_le_bytes).concat());
+        all.extend([flags, 0, 0].map(u64::to_le_bytes).concat());
+        all.extend(payload);
+        all.resize(all.len().next_multiple_of(8), 0);
+    }
+    let header = [&0xba55_ed50_u32.to_le_bytes()[..], &[1, 0, 16, 0], &(all.len() as u64).to_le_bytes()].concat();
+    [header, all].concat()
+}
+
+#[test]
+fn cuda_orders_equal_entries_as_its_driver_does() {
+    let cubin = std::fs::read(format!("{}/fixtures/answer-sm_90.cubin", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let ptx = b".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n\0";
+    let sandbox = Sandbox::new();
+    let select = |entries: &[(u16, u32, u64, &[u8])]| {
+        sandbox.file("out", cuda_fatbin(entries));
+        sandbox.fatbin("select --device sm_90 out").ok()
+    };
+    let mercury = 0x100_0011;
+    let out = select(&[(2, 90, mercury, &cubin), (2, 90, 0x11, &cubin)]);
+    assert!(out.contains("CUDA on sm_90 selects image 1\n"), "{out}");
+    let out = select(&[(2, 90, 0x11, &cubin), (2, 90, mercury, &cubin)]);
+    assert!(out.contains("CUDA on sm_90 selects image 0\n"), "{out}");
+    let out = select(&[(1, 90, 0x11, ptx), (1, 90, 0x11, ptx)]);
+    assert!(out.contains("CUDA on sm_90 selects image 1 (JIT from PTX)\n"), "{out}");
+    assert!(out.contains("\n  CUDA of driver 580 selects image 0 (JIT from PTX): "), "{out}");
+}

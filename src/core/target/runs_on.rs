@@ -162,6 +162,9 @@ pub enum Incompatibility {
     /// It is NVIDIA code with 32-bit addresses.
     #[error("it has 32-bit addresses, and 64-bit programs load 64-bit code only")]
     AddressSize,
+    /// Its architecture has a suffix that no GPU of this number has.
+    #[error("no GPU is named {0}, and the driver compares names")]
+    NoSuchName(String),
     /// It is for another system than the runtimes of this platform.
     #[error("it is for {}, and HIP and OpenMP load code for {}", .0.name(), amdgpu::System::Hsa.name())]
     System(amdgpu::System),
@@ -276,6 +279,12 @@ impl Code<'_> {
             return Err(Incompatibility::AddressSize);
         }
         let own = self.arch.and_then(nvptx::Arch::parse).ok_or(Incompatibility::Unspecified)?;
+        // The driver formats number and suffix as a name, and compares names: measured with driver 597.06, an entry for
+        // 8.9 with suffix `a` runs nowhere (github.com/bechirBOUALI/cuda-fatbin-precedence, SELECTION-RULE.md). A number
+        // that is not in the table may have any suffix.
+        if !own.is_known() && (nvptx::Arch { suffix: None, ..own }).is_known() {
+            return Err(Incompatibility::NoSuchName(own.to_string()));
+        }
         // Bitcode is compiled like PTX.
         own.check(nvptx::Arch { number, suffix: None }, self.form != CodeForm::Machine)?;
         Ok(self.loaded(if own.number == number { LoadMethod::Exact } else { LoadMethod::Compatible }))

@@ -18,6 +18,7 @@ mod library_name;
 mod link;
 #[cfg(test)]
 mod link_tests;
+mod nearest;
 mod needed;
 mod needs;
 mod reject_reason;
@@ -37,7 +38,7 @@ pub use driver_check::DriverCheck;
 pub use floors::{DeviceNeed, FileFloors};
 pub use needs::{FloorCause, ImageRequirements, Need};
 pub use reject_reason::RejectReason;
-pub use runtimes::{Preference, Runtime};
+pub use runtimes::{EqualPtx, Preference, Runtime};
 pub use selection::{CandidateVerdict, Selection};
 pub use set::{
     Library, MemberAnswer, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetMember, SetSelection,
@@ -50,7 +51,7 @@ use fatbin_core::format::{ContainerType, ImageKind, SelectionScope};
 use fatbin_core::scan::inventory::{
     CodeRole, Container, DeviceLink, DeviceLinks, File, Image, LinkInput, LinkPlace, NestedImage, Registration,
 };
-use fatbin_core::target::nvptx::{self, Suffix};
+use fatbin_core::target::nvptx;
 use fatbin_core::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
 use fatbin_core::target::{BundleEntryId, Device, OffloadKind, Platform};
 
@@ -346,27 +347,13 @@ impl<'a> CandidateSet<'a> {
                 let rank = |&index: &usize| (verdicts[index].clone().ok(), self.candidates[index].precedence());
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
-            Preference::Nearest => {
-                let rank =
-                    |&index: &usize| distance(verdicts[index].as_ref().ok(), index, self.candidates[index].image);
+            Preference::Nearest { equal_ptx } => {
+                let rank = |&index: &usize| {
+                    nearest::distance(verdicts[index].as_ref().ok(), index, self.candidates[index].image, equal_ptx)
+                };
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
         }
-    }
-
-    /// Returns the outranked images that an older driver or runtime loads if it does not support the selected image. A
-    /// driver chooses among PTX without asking whether it supports its version. So only the nearest image is an
-    /// alternative, and PTX is never an alternative to other PTX.
-    fn alternatives(&self, selection: &Selection, outranked: &[usize], device: &Device) -> Vec<usize> {
-        let method = |index: usize| self.check_candidate(self.runtime, &self.candidates[index], device).ok();
-        let is_ptx = |index: &usize| method(*index) == Some(LoadMethod::FromPtx);
-        let mut alternatives: Vec<usize> = outranked.iter().copied().filter(|index| !is_ptx(index)).collect();
-        let is_ptx_selected = selection.selected.is_some_and(|(_, method)| method == LoadMethod::FromPtx);
-        if !is_ptx_selected {
-            let rank = |&index: &usize| distance(Some(&LoadMethod::FromPtx), index, self.candidates[index].image);
-            alternatives.extend(outranked.iter().copied().filter(is_ptx).min_by_key(rank));
-        }
-        alternatives
     }
 
     fn check_candidate(
@@ -428,16 +415,4 @@ fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
         }
         _ => false,
     }
-}
-
-/// Sort key of images that run on a device, the nearest first. Among equally near images the first precedes.
-fn distance(way: Option<&LoadMethod>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, usize) {
-    let arch = image.arch.as_deref().and_then(nvptx::Arch::parse);
-    let breadth = match arch.and_then(|arch| arch.suffix) {
-        Some(Suffix::Specific) => 0,
-        Some(Suffix::Family) => 1,
-        None => 2,
-    };
-    let is_ptx = way == Some(&LoadMethod::FromPtx);
-    (is_ptx, Reverse(arch.map_or(0, |arch| arch.number)), breadth, index)
 }

@@ -1,6 +1,6 @@
 //! Selections of earlier releases of a runtime.
 
-use super::{CandidateSet, DriverCheck, Runtime, Selection};
+use super::{CandidateSet, DriverCheck, Preference, Runtime, Selection};
 use crate::analyze::requires::CodeProperty;
 use fatbin_core::target::Device;
 
@@ -25,10 +25,10 @@ impl CandidateSet<'_> {
         device: &Device,
         check: Option<DriverCheck<'_>>,
     ) -> Vec<(&'static Runtime, Selection)> {
-        let current = match self.runtime.earlier {
-            [] => return Vec::new(),
-            _ => self.select_with(device, check).selected,
-        };
+        if !self.may_differ() {
+            return Vec::new();
+        }
+        let current = self.select_with(device, check).selected;
         let mut selections = Vec::new();
         for &earlier in self.runtime.earlier {
             // Only parts that were measured are known to load such code, or not to load it.
@@ -38,6 +38,15 @@ impl CandidateSet<'_> {
         }
         selections.retain(|(_, selection)| selection.selected != current);
         selections
+    }
+
+    /// Returns whether earlier releases may select another image. Files may have many thousands of sets.
+    fn may_differ(&self) -> bool {
+        match self.runtime.preference {
+            _ if self.runtime.earlier.is_empty() => false,
+            Preference::Nearest { .. } => self.has_equal_ptx(),
+            _ => true,
+        }
     }
 
     /// Returns whether any image for the platform has a property that not every release supports.

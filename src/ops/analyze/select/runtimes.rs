@@ -30,11 +30,24 @@ pub struct Runtime {
     pub parts: &'static [&'static Runtime],
 }
 
+/// The PTX that a driver prefers among PTX for one architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EqualPtx {
+    /// The first in the container.
+    First,
+    /// The last in the container.
+    Last,
+}
+
 /// Order of preference among several images that run on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preference {
-    /// Machine code before PTX. Within each, the image for the highest version is first, then the most specific image.
-    Nearest,
+    /// Machine code before PTX. Within each, the image for the highest version is first, then the most specific image,
+    /// then one without Mercury code, then the first.
+    Nearest {
+        /// The PTX that is preferred among PTX for one architecture.
+        equal_ptx: EqualPtx,
+    },
     /// Code for the processor, then code for a generic processor, then code to be compiled; of each, the first image.
     Best,
     /// Like [`Preference::Best`], but for each kernel: an image has only some of the kernels, and all images for the
@@ -69,15 +82,18 @@ const RUNTIMES: [Runtime; 4] = [
     // images is "the best matching". Measured on an H100 with driver 580.159.04 (`scripts/gpu`): the nearest of
     // either, code with a suffix before code without, of equal images the first in the container. The driver chooses
     // among PTX by the target alone: PTX of a newer ISA than its own fails, even where it could compile other PTX.
-    // Published measurements of driver 597 on a device of 8.9 differ for equal PTX: the last one is selected.
+    // Published measurements of driver 597.06 on a device of 8.9 (github.com/bechirBOUALI/cuda-fatbin-precedence,
+    // SELECTION-RULE.md) agree, also that an entry is chosen by its header and there is no second try, and add: of
+    // equal cubins one without bit 24 of the flags, of equal PTX the last.
     // (CUDA_FORCE_PTX_JIT=1 skips all cubins.)
     Runtime {
         kind: Some(OffloadKind::Cuda),
         name: "CUDA",
         release: "CUDA 11 to 13",
         order: "the nearest compatible cubin, else the nearest PTX",
-        preference: Preference::Nearest,
+        preference: Preference::Nearest { equal_ptx: EqualPtx::Last },
         accepted_forms: &[CodeForm::Machine, CodeForm::Ptx],
+        earlier: &[&CUDA_580],
         ..DEFAULT
     },
     // ROCm 7, clr/hipamd/src/hip_fatbin.cpp, ExtractFatBinaryUsingCOMGR: the bundle is searched for the device's target
@@ -132,6 +148,16 @@ const METAL: Runtime = Runtime {
     order: "the library that the program loads",
     preference: Preference::Best,
     accepted_forms: &[CodeForm::Air],
+    ..DEFAULT
+};
+
+const CUDA_580: Runtime = Runtime {
+    kind: Some(OffloadKind::Cuda),
+    name: "CUDA",
+    release: "driver 580",
+    order: "the nearest PTX, of equal PTX the first",
+    preference: Preference::Nearest { equal_ptx: EqualPtx::First },
+    accepted_forms: &[CodeForm::Machine, CodeForm::Ptx],
     ..DEFAULT
 };
 

@@ -29,7 +29,8 @@ fn requires_names_the_releases_of_libomptarget_that_load_a_code_object() {
     let cases = [(3, "LLVM 15 to 16"), (4, "LLVM 15 to 19"), (5, "LLVM 14"), (6, "LLVM 15 to 16 and LLVM 22 or newer")];
     for (version, releases) in cases {
         let out = openmp(version).fatbin("requires w.o").ok();
-        assert!(out.starts_with(&format!("w.o: 1 image: {releases}\n")), "{version}: {out}");
+        let heading = out.lines().next().unwrap();
+        assert!(heading.starts_with("w.o: 1 image: ") && heading.ends_with(releases), "{version}: {out}");
     }
     let out = openmp(4).fatbin("w.o").ok();
     assert!(out.contains("  needs     LLVM 15 to 19\n"), "{out}");
@@ -61,6 +62,21 @@ fn requires_knows_offload_entries_with_a_version() {
         sandbox.fatbin(&format!("wrap --kind openmp --abi {abi} --entry answer -o w.o a")).ok();
         let out = sandbox.fatbin("requires w.o").ok();
         assert!(out.starts_with(&format!("w.o: 1 image: {releases}\n")), "{abi}: {out}");
+    }
+}
+
+#[test]
+fn hip_loads_code_objects_by_release() {
+    let sandbox = Sandbox::new();
+    for (version, floor) in [(4, "no floor known"), (5, "no floor known"), (6, "ROCm 6.3")] {
+        sandbox.file("code", code_object(version));
+        sandbox.fatbin("wrap --kind hip --allow-missing-kernels -o w.o code").ok();
+        let out = sandbox.fatbin("requires w.o").ok();
+        assert!(out.starts_with(&format!("w.o: 1 image: {floor}\n")), "{version}: {out}");
+        let out = sandbox.fatbin(&format!("select --device {DEVICE} w.o")).ok();
+        let answer =
+            format!("\n  HIP of ROCm 5.2 selects nothing: it does not load code object version {version} (image 0)\n");
+        assert_eq!(out.contains(&answer), version > 4, "{version}: {out}");
     }
 }
 

@@ -83,6 +83,9 @@ pub fn requirements(file: &File, nested: &NestedImage<'_>, read: Option<CudaCode
             requirements.push(Requirement::VersionedEntries);
         }
     }
+    if CodeProperty::of(image).contains(&CodeProperty::CodeObject(6)) {
+        requirements.push(Requirement::CodeObject6);
+    }
     let is_cuda = products(nested).contains(&Product::Cuda);
     if let Some(kind) = image.unknown_kind()
         && is_cuda

@@ -52,6 +52,10 @@ pub const LIBOMPTARGET_19: Loader = Loader {
 pub const LIBOMPTARGET_22: Loader =
     Loader { release: "LLVM 22", skipped: &[CodeObject(3), CodeObject(4)], unloadable: &[] };
 
+/// HIP finds no entry for a generic processor, and fails with 303 for code objects that it selects.
+pub const HIP_5_2: Loader =
+    Loader { release: "ROCm 5.2", skipped: &[GenericProcessor], unloadable: &[CodeObject(5), CodeObject(6)] };
+
 /// Measured releases of libomptarget, each with its major version.
 pub const LIBOMPTARGET: [(u32, &Loader); LlvmReleases::MEASURED.len()] =
     [(15, &LIBOMPTARGET_16), (16, &LIBOMPTARGET_16), (19, &LIBOMPTARGET_19), (22, &LIBOMPTARGET_22)];

@@ -17,6 +17,6 @@ pub use bounds::{Floor, Limit};
 pub use driver::Driver;
 pub use image::{ToolkitBytes, products, requirements, unread_toolkit};
 pub use llvm_releases::LlvmReleases;
-pub use loaders::{CodeProperty, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader};
+pub use loaders::{CodeProperty, HIP_5_2, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader};
 pub use release::{DriverNumber, Release};
 pub use requirement::Requirement;

@@ -52,11 +52,16 @@ pub enum Requirement {
     },
     /// A bundle entry ID that HIP's runtime does not find.
     EntryId,
+    /// An AMD code object of version 6.
+    CodeObject6,
     /// Code that not every libomptarget loads.
     OpenMp(CodeProperty),
     /// Offload entries with a version, which libomptarget reads since LLVM 20.
     VersionedEntries,
 }
+
+/// First release of ROCm that loads code objects of version 6.
+const ROCM_WITH_CODE_OBJECT_6: Release = Release { product: Product::Rocm, version: (6, 3), driver: None };
 
 /// First release of LLVM that reads offload entries with a version. Source: `offload/include/Shared/APITypes.h` of LLVM
 /// 20; libomptarget 19 reads entries of 32 bytes.
@@ -80,7 +85,7 @@ impl Requirement {
     pub fn product(self) -> Product {
         match self {
             Requirement::Container { product, .. } => product,
-            Requirement::EntryId => Product::Rocm,
+            Requirement::EntryId | Requirement::CodeObject6 => Product::Rocm,
             Requirement::Bitcode
             | Requirement::OpenMpBitcode
             | Requirement::OpenMp(_)
@@ -104,7 +109,7 @@ impl Requirement {
             | Requirement::OpenMpBitcode => "kind",
             Requirement::Container { .. } => "container-version",
             Requirement::EntryId => "entry-id",
-            Requirement::OpenMp(_) => "code",
+            Requirement::CodeObject6 | Requirement::OpenMp(_) => "code",
             Requirement::VersionedEntries => "offload-entries",
             Requirement::System(..) => "system",
         }
@@ -127,6 +132,7 @@ impl Requirement {
             Requirement::System(system, version) => {
                 Floor::since(Release { product: Product::Apple(system), version, driver: None })
             }
+            Requirement::CodeObject6 => Floor::since(ROCM_WITH_CODE_OBJECT_6),
             Requirement::OpenMp(property) => Floor::of_llvm(property.llvm()),
             // Later bitcode than a release's own may be unreadable.
             Requirement::OpenMpBitcode => Floor { most: None, ..Floor::since(LLVM_WITH_COMPILER) },
@@ -156,6 +162,7 @@ impl Requirement {
             Requirement::Arch(_) | Requirement::Device(_) => "LLVM, NVPTXTargetParser.def",
             Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
             Requirement::EntryId => "llvm-project #214841 and #217640",
+            Requirement::CodeObject6 => "release notes of LLVM 21, AMDGPU",
             Requirement::OpenMp(_) => "libomptarget 15, 16, 19 and 22 above recording drivers",
             Requirement::OpenMpBitcode => "release notes of OpenMP 16",
             Requirement::VersionedEntries => "struct __tgt_offload_entry of LLVM 19 and 20",
@@ -204,6 +211,7 @@ impl fmt::Display for Requirement {
                 write!(f, "Metal library for {} {major}.{minor}", system.name())
             }
             Requirement::OpenMpBitcode => f.write_str("LLVM bitcode, which libomptarget compiles since LLVM 16"),
+            Requirement::CodeObject6 => f.write_str("code object version 6"),
             Requirement::OpenMp(property) => write!(f, "{property}"),
             Requirement::VersionedEntries => f.write_str("offload entries with a version"),
             Requirement::EntryId => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),

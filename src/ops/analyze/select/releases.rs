@@ -2,6 +2,7 @@
 
 use super::{CandidateSet, DriverCheck, Preference, Runtime, Selection};
 use crate::analyze::requires::CodeProperty;
+use fatbin_core::format::ImageKind;
 use fatbin_core::target::Device;
 
 impl CandidateSet<'_> {
@@ -45,6 +46,13 @@ impl CandidateSet<'_> {
         match self.runtime.preference {
             _ if self.runtime.earlier.is_empty() => false,
             Preference::Nearest { .. } => self.has_equal_ptx(),
+            Preference::Best => self.candidates.iter().any(|it| {
+                let earlier = self.runtime.earlier.iter();
+                let mut loaders = earlier.filter_map(|runtime| runtime.loader);
+                let properties = CodeProperty::of(it.image);
+                it.image.image_kind == ImageKind::SpirV
+                    || loaders.any(|loader| properties.iter().any(|property| loader.refuses(*property)))
+            }),
             _ => true,
         }
     }

@@ -1,7 +1,7 @@
 //! The runtimes, and the order that each of them tries images in. The data is from their sources and manuals.
 
 use super::RejectReason;
-use crate::analyze::requires::{CodeProperty, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader};
+use crate::analyze::requires::{CodeProperty, HIP_5_2, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader};
 use fatbin_core::format::ContainerType;
 use fatbin_core::scan::inventory::Image;
 use fatbin_core::target::runs_on::CodeForm;
@@ -107,6 +107,7 @@ const RUNTIMES: [Runtime; 4] = [
         order: "the first compatible entry for the processor, else for its generic processor, else SPIR-V",
         preference: Preference::Best,
         accepted_forms: &[CodeForm::Machine, CodeForm::SpirV],
+        earlier: &[&HIP_OF_ROCM_5],
         ..DEFAULT
     },
     // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are tried in the order of their
@@ -148,6 +149,18 @@ const METAL: Runtime = Runtime {
     order: "the library that the program loads",
     preference: Preference::Best,
     accepted_forms: &[CodeForm::Air],
+    ..DEFAULT
+};
+
+/// Measured with libamdhip64 5.2.3. It does not know SPIR-V.
+const HIP_OF_ROCM_5: Runtime = Runtime {
+    kind: Some(OffloadKind::Hip),
+    name: "HIP",
+    release: HIP_5_2.release,
+    order: "the first compatible entry for the processor",
+    preference: Preference::Best,
+    accepted_forms: &[CodeForm::Machine],
+    loader: Some(&HIP_5_2),
     ..DEFAULT
 };
 

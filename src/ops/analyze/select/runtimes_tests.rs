@@ -85,6 +85,24 @@ fn hip_stops_at_an_empty_entry() {
     assert_eq!(releases(OffloadKind::Hip, "gfx900 empty, gfx906 v4", device), "1");
 }
 
+#[test]
+fn hip_of_rocm_5_loads_older_code_only() {
+    let device = "gfx906:sramecc-:xnack-";
+    let cases = [
+        ("gfx906 v4", "0"),
+        ("gfx906", "0"),
+        ("gfx906 v5", "0; ROCm 5.2: nothing"),
+        ("gfx906 v6", "0; ROCm 5.2: nothing"),
+        ("gfx9-generic v6", "0; ROCm 5.2: nothing"),
+        // The first entry is selected, and fails to load.
+        ("gfx906 v5, gfx906 v4", "0; ROCm 5.2: nothing"),
+        ("gfx9-generic v6, gfx906 v4", "1"),
+    ];
+    for (images, expected) in cases {
+        assert_eq!(releases(OffloadKind::Hip, images, device), expected, "{images}");
+    }
+}
+
 /// The selection from images of GCC, each in a container.
 fn selected_by_libgomp(images: &str, device: &str) -> (Vec<usize>, Option<LoadMethod>, bool) {
     let embedded = |text| container(ContainerType::Embedded, vec![image(OffloadKind::OpenMp, text)]);

@@ -161,3 +161,22 @@ fn cuda_orders_equal_entries_as_its_driver_does() {
     assert!(out.contains("CUDA on sm_90 selects image 1 (JIT from PTX)\n"), "{out}");
     assert!(out.contains("\n  CUDA of driver 580 selects image 0 (JIT from PTX): "), "{out}");
 }
+
+#[test]
+fn lto_ir_names_its_linker() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-sm_90.ltoir", "a");
+    for pack in ["", "pack --kind cuda -o packed a"] {
+        let name = if pack.is_empty() { "a" } else { "packed" };
+        if !pack.is_empty() {
+            sandbox.fatbin(pack).ok();
+        }
+        let run = sandbox.fatbin_with_answer(&format!("requires {name}"));
+        let answer = format!("{name}: LTO-IR, to be linked first: nvJitLink of CUDA 13.5 or newer\n");
+        assert_eq!((run.status, run.out), (1, answer));
+        let out = sandbox.fatbin_with_answer(&format!("select --device sm_120 {name}")).out;
+        assert!(out.contains("; nvJitLink of CUDA 13.5 or newer links it for this device\n"), "{out}");
+        let out = sandbox.fatbin_with_answer(&format!("select --device sm_75 {name}")).out;
+        assert!(out.contains("it is for 9.0 and later, the device is 7.5"), "{out}");
+    }
+}

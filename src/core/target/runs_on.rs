@@ -213,7 +213,7 @@ impl Code<'_> {
     /// Returns how a device runs the code, or the reason why it does not.
     pub fn runs_on(&self, device: &Device) -> Result<LoadMethod, Incompatibility> {
         match (Platform::of(self.triple, self.arch), self.form) {
-            (_, CodeForm::LinkTime) => return Err(Incompatibility::LinkTime),
+            (_, CodeForm::LinkTime) => return Err(self.link_time(device)),
             (_, CodeForm::OptixIr) => return Err(Incompatibility::OptixIr),
             (_, CodeForm::Other) => return Err(Incompatibility::Form),
             (_, CodeForm::Unlinked) => return Err(Incompatibility::Unlinked),
@@ -242,6 +242,19 @@ impl Code<'_> {
                     Err(Incompatibility::Other { found, device })
                 }
             },
+        }
+    }
+
+    /// Returns why LTO-IR does not run on a device. A device linker takes LTO-IR for the devices that run PTX for the same
+    /// architecture. Measured with nvJitLink 13.0.88 and 13.5.37, seven devices and nine files.
+    fn link_time(&self, device: &Device) -> Incompatibility {
+        let arch = self.arch.and_then(nvptx::Arch::parse);
+        match (arch, device) {
+            (Some(own), &Device::Nvidia(number)) => {
+                let mismatch = own.check(nvptx::Arch { number, suffix: None }, true).err();
+                mismatch.map_or(Incompatibility::LinkTime, Incompatibility::Capability)
+            }
+            _ => Incompatibility::LinkTime,
         }
     }
 

@@ -10,6 +10,7 @@ mod driver;
 mod image;
 mod llvm_releases;
 mod loaders;
+mod lto_ir;
 mod release;
 mod requirement;
 
@@ -18,5 +19,6 @@ pub use driver::Driver;
 pub use image::{ToolkitBytes, products, requirements, unread_toolkit};
 pub use llvm_releases::LlvmReleases;
 pub use loaders::{CodeProperty, HIP_5_2, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader};
+pub use lto_ir::nvjitlink;
 pub use release::{DriverNumber, Release};
 pub use requirement::Requirement;

@@ -385,7 +385,7 @@ impl<'a> CandidateSet<'a> {
                 let reason = RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle };
                 Err(runtime.skips(candidate.image).unwrap_or(reason))
             }
-            Err(obstacle) => Err(RejectReason::Incompatibility(obstacle)),
+            Err(obstacle) => Err(RejectReason::of(obstacle, candidate.image)),
         }
     }
 }

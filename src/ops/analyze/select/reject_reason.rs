@@ -1,7 +1,9 @@
 //! Reasons against images.
 
-use crate::analyze::requires::{CodeProperty, Floor};
+use crate::analyze::requires::{CodeProperty, Floor, nvjitlink};
+use fatbin_core::scan::inventory::Image;
 use fatbin_core::target::BundleEntryId;
+use fatbin_core::target::nvptx::{Arch, Suffix};
 use fatbin_core::target::runs_on::{CodeForm, Incompatibility, LoadMethod};
 
 /// Reason why a runtime does not select an image.
@@ -73,6 +75,12 @@ pub enum RejectReason {
         /// How the device would load it.
         method: LoadMethod,
     },
+    /// The image is LTO-IR, which is linked for the device first.
+    #[error("{}; {linker} links it for this device", Incompatibility::LinkTime)]
+    LinkTime {
+        /// Releases of the linker, and the option that it needs.
+        linker: String,
+    },
     /// The file registers other containers, and not the image's.
     #[error("no wrapper registers its container")]
     Unregistered,
@@ -91,6 +99,23 @@ pub enum RejectReason {
         /// Place of that container in the file, and the name of its source if it is known.
         missing: String,
     },
+}
+
+impl RejectReason {
+    /// Returns the reason for an obstacle of an image.
+    pub(super) fn of(obstacle: Incompatibility, image: &Image) -> RejectReason {
+        match (&obstacle, image.cuda.ir_version) {
+            (Incompatibility::LinkTime, Some(version)) => RejectReason::LinkTime { linker: linker(version, image) },
+            _ => RejectReason::Incompatibility(obstacle),
+        }
+    }
+}
+
+/// Returns the linker of LTO-IR. It links architecture-specific code for exactly this name.
+fn linker(version: (u16, u16), image: &Image) -> String {
+    let arch = image.arch.as_deref().and_then(Arch::parse).filter(|arch| arch.suffix == Some(Suffix::Specific));
+    let option = arch.map_or(String::new(), |arch| format!(" with -arch={arch}"));
+    nvjitlink(version) + &option
 }
 
 fn unsupported(is_selected: bool) -> &'static str {

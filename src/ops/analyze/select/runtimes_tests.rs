@@ -2,7 +2,7 @@
 
 use super::*;
 use fatbin_core::base::file_path::FilePath;
-use fatbin_core::scan::inventory::FileFormat;
+use fatbin_core::scan::inventory::{CudaCode, FileFormat};
 use fatbin_core::target::triple;
 
 /// An image described by words: `gfx90a v5`, `sm_75 abi8`, `gfx906 empty`, `sm_30 ptx`.
@@ -138,4 +138,38 @@ fn libgomp_compares_processors_only() {
     for (image, device) in [("gfx906:xnack- v4", "gfx900:xnack-"), ("gfx9-generic v6", "gfx906:sramecc-:xnack-")] {
         assert_eq!(selected_by_libgomp(image, device), (vec![], None, false), "{image} on {device}");
     }
+}
+
+/// Returns why CUDA does not load LTO-IR on a device.
+fn reason(version: (u16, u16), arch: &str, device: &str) -> String {
+    let lto_ir = Image { image_kind: ImageKind::Nvvm, ..image(OffloadKind::Cuda, arch) };
+    let lto_ir = Image { cuda: CudaCode { ir_version: Some(version), ..lto_ir.cuda }, ..lto_ir };
+    let file = file(vec![container(ContainerType::CudaFatbin, vec![lto_ir])]);
+    let selection = candidate_sets(&file)[0].select_on(&Device::parse(device).unwrap()[0]);
+    selection.rejected[0].1.to_string()
+}
+
+/// The answers of nvJitLink 13.0.88 and 13.5.37 for seven devices.
+#[test]
+fn lto_ir_is_linked_for_the_devices_that_nvjitlink_takes() {
+    let devices = ["sm_75", "sm_90", "sm_100", "sm_103", "sm_120", "sm_121"];
+    let cases = [
+        ("sm_75", [true; 6]),
+        ("sm_90", [false, true, true, true, true, true]),
+        ("sm_100f", [false, false, true, true, false, false]),
+        ("sm_120", [false, false, false, false, true, true]),
+        // With -arch=sm_120a.
+        ("sm_120a", [false, false, false, false, true, false]),
+    ];
+    for (arch, expected) in cases {
+        for (device, is_linked) in devices.iter().zip(expected) {
+            let reason = reason((1, 65), arch, device);
+            assert_eq!(reason.contains("nvJitLink of CUDA 13.0 or newer"), is_linked, "{arch} {device}: {reason}");
+        }
+    }
+    assert_eq!(
+        reason((1, 67), "sm_120a", "sm_120"),
+        "it is input for a device linker, not machine code; nvJitLink of CUDA 13.5 or newer with -arch=sm_120a links it \
+         for this device"
+    );
 }

@@ -160,6 +160,10 @@ fn cuda_orders_equal_entries_as_its_driver_does() {
     let out = select(&[(1, 90, 0x11, ptx), (1, 90, 0x11, ptx)]);
     assert!(out.contains("CUDA on sm_90 selects image 1 (JIT from PTX)\n"), "{out}");
     assert!(out.contains("\n  CUDA of driver 580 selects image 0 (JIT from PTX): "), "{out}");
+    for (driver, selected) in [("580", 0), ("13.0", 0), ("13.3", 1)] {
+        let out = sandbox.fatbin(&format!("select --device sm_90 --driver {driver} out")).ok();
+        assert!(out.contains(&format!(" selects image {selected} (JIT from PTX)\n")), "{driver}: {out}");
+    }
 }
 
 #[test]

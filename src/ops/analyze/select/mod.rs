@@ -268,7 +268,7 @@ impl<'a> CandidateSet<'a> {
 
     /// Returns the images that the runtime selects on this device with a driver of NVIDIA.
     pub fn select_with(&self, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
-        self.select_by(self.runtime, device, check)
+        self.select_by(self.runtime.with_driver(check.map(|check| check.driver)), device, check)
     }
 
     fn select_by(&self, runtime: &Runtime, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {

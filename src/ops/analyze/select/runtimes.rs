@@ -1,7 +1,9 @@
 //! The runtimes, and the order that each of them tries images in. The data is from their sources and manuals.
 
 use super::RejectReason;
-use crate::analyze::requires::{CodeProperty, HIP_5_2, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader};
+use crate::analyze::requires::{
+    CodeProperty, Driver, HIP_5_2, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader,
+};
 use fatbin_core::format::ContainerType;
 use fatbin_core::scan::inventory::Image;
 use fatbin_core::target::runs_on::CodeForm;
@@ -217,6 +219,14 @@ impl Runtime {
             return &LIBGOMP;
         }
         Runtime::of(image.kind, Platform::of(image.triple.as_deref(), image.arch.as_deref()))
+    }
+
+    /// Returns the release of the runtime that a driver of NVIDIA belongs to.
+    pub(super) fn with_driver(&'static self, driver: Option<&Driver>) -> &'static Runtime {
+        match driver {
+            Some(driver) if self.kind == CUDA_580.kind && driver.is_at_most(580, (13, 0)) => &CUDA_580,
+            _ => self,
+        }
     }
 
     /// Returns why it does not select an image that runs on the device.

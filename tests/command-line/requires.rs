@@ -123,7 +123,7 @@ fn a_group_is_unknown_and_at_least_what_its_images_need() {
     sandbox.fatbin("pack --kind cuda --compress=zstd --concat -o out b b").ok();
     assert_eq!(total(&sandbox, "out"), "unknown, newer than CUDA 13.0 (driver 580.65.06)");
     let out = sandbox.fatbin("requires out").ok();
-    assert!(out.contains("compressed together with others (image 1)"), "{out}");
+    assert!(out.contains("compressed together with others (image 0)"), "{out}");
 }
 
 #[test]

@@ -204,7 +204,7 @@ struct Usable {
 
 impl Usable {
     fn of(set: &CandidateSet<'_>, device: &Device) -> Option<Usable> {
-        let selection = set.select_on(device);
+        let selection = set.select_on_old_driver(device);
         let number = |index: &usize| set.candidates.get(*index).map(|candidate| candidate.number);
         let selected = selection.selected.iter().map(|(index, _)| index).chain(&selection.also_selected);
         let mut preferred: Vec<usize> = selected.filter_map(number).collect();

@@ -21,7 +21,7 @@ impl CandidateSet<'_> {
         let is_ptx_selected = selection.selected.is_some_and(|(_, method)| method == LoadMethod::FromPtx);
         if !is_ptx_selected {
             let method = LoadMethod::FromPtx;
-            let rank = |&index: &usize| distance(Some(&method), index, self.candidates[index].image, EqualPtx::Last);
+            let rank = |&index: &usize| distance(Some(&method), index, self.candidates[index].image, EqualPtx::First);
             alternatives.extend(outranked.iter().copied().filter(is_ptx).min_by_key(rank));
         }
         alternatives

@@ -20,6 +20,11 @@ impl CandidateSet<'_> {
         self.select_with_earlier_releases(device, check).into_iter().next()
     }
 
+    /// Returns the images that the runtime selects with an old driver of NVIDIA. Floors are about old drivers.
+    pub(super) fn select_on_old_driver(&self, device: &Device) -> Selection {
+        self.select_by(self.runtime.on_old_driver(), device, None)
+    }
+
     /// Returns the selections of all earlier releases that differ from the current selection, the newest first.
     pub(super) fn select_with_earlier_releases(
         &self,

@@ -224,9 +224,14 @@ impl Runtime {
     /// Returns the release of the runtime that a driver of NVIDIA belongs to.
     pub(super) fn with_driver(&'static self, driver: Option<&Driver>) -> &'static Runtime {
         match driver {
-            Some(driver) if self.kind == CUDA_580.kind && driver.is_at_most(580, (13, 0)) => &CUDA_580,
+            Some(driver) if driver.is_at_most(580, (13, 0)) => self.on_old_driver(),
             _ => self,
         }
+    }
+
+    /// Returns the release of the runtime that drivers of NVIDIA up to 580 belong to.
+    pub(super) fn on_old_driver(&'static self) -> &'static Runtime {
+        if self.kind == CUDA_580.kind { &CUDA_580 } else { self }
     }
 
     /// Returns why it does not select an image that runs on the device.

@@ -113,9 +113,9 @@ RESULT cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size) { memcpy((v
 RESULT cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size) { return cuMemcpyDtoHAsync_v2(to, from, size); }
 RESULT cuMemcpyHtoD_v2(uint64_t to, void *from, size_t size) { return cuMemcpyHtoDAsync_v2(to, from, size); }
 
-/* Byte 0x30 of the ELF header is the architecture in the code of CUDA 12. */
+/* The architecture is byte 0x30 of the ELF header in code of CUDA 12, and byte 0x31 in code with ABI version 8. */
 RESULT cuModuleLoadDataEx(void **module, const unsigned char *image) {
-    printf("sm_%d\n", image[0x30]);
+    printf("sm_%d\n", image[8] < 8 ? image[0x30] : image[0x31]);
     fflush(stdout);
     *module = memory;
     return 0;

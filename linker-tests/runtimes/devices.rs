@@ -6,8 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use super::{HOST, directories_of, openmp_library, wrap};
+use crate::harness::directives::fixture;
 use crate::harness::fatbin_program;
 use crate::harness::step::Step;
 use crate::harness::tools::{Tool, fetched, find_in, llvm_tool, not_fetched};
@@ -25,15 +27,44 @@ int main(void) {
 }
 ";
 
-pub fn load(directory: &Path, release: &str) -> Result<()> {
+/// Compiles the host's code and the stand-in. Returns libomp and libomptarget.
+fn prepare(directory: &Path, release: &str) -> Result<[PathBuf; 2]> {
     let libomp = openmp_library(release, "libomp.so.5")?;
     let libomptarget = openmp_library(release, &format!("libomptarget.so.{release}"))?;
     let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
     std::fs::write(directory.join("program.c"), PROGRAM)?;
     let compile = Step::new(directory, clang).args(["-O1", "-fPIE", "-fopenmp", "--offload-host-only", "-c"]);
     compile.arg(format!("-fopenmp-targets={HOST}")).args(["program.c", "-o", "host.o"]).run()?;
-    write_images(directory)?;
     build_driver(directory)?;
+    Ok([libomp, libomptarget])
+}
+
+/// Compares whether a release loads a cubin of CUDA 13 with the answer of `fatbin requires`. Without an image, the region
+/// runs on the host.
+pub fn load_cubin_of_cuda_13(directory: &Path, release: &str) -> Result<()> {
+    let [libomp, libomptarget] = prepare(directory, release)?;
+    let image =
+        format!("--image=file={},triple=nvptx64-nvidia-cuda,arch=sm_90", fixture("answer-sm_90.cubin")?.display());
+    let abi = format!("llvm{release}");
+    wrap(directory).args(["--kind", "openmp", "--abi", &abi, "-o", "wrapper.o"]).arg(image).run()?;
+    let link = Step::new(directory, Tool::Cc.path()?).args(["-pie", "host.o", "wrapper.o", "-o", "program"]);
+    link.arg("-Wl,--no-as-needed").arg(&libomp).arg(&libomptarget).run()?;
+    let run = Step::new(directory, directory.join("program")).env("CUDA_DEVICE", "90");
+    let own = directory.join("libcuda.so.1");
+    let done = run.env("LD_LIBRARY_PATH", directories_of(&[&own, &libomp, &libomptarget])).run()?;
+    let answer = Step::new(directory, fatbin_program()).args(["requires", "--json", "wrapper.o"]).run()?;
+    let answer: Value = serde_json::from_str(&answer.stdout)?;
+    let all = answer["files"][0]["all"].as_array().context("a list of floors")?;
+    let llvm = all.iter().find(|it| it["product"] == "llvm").context("a floor of LLVM")?;
+    let loaded_by = llvm["floor"]["loaded_by"].as_array().context("the releases that load it")?;
+    let expected = if loaded_by.iter().any(|it| it == release) { "sm_90\n" } else { "" };
+    ensure!(done.stdout == expected, "{}", done.error(format!("requires says: {expected:?}")));
+    Ok(())
+}
+
+pub fn load(directory: &Path, release: &str) -> Result<()> {
+    let [libomp, libomptarget] = prepare(directory, release)?;
+    write_images(directory)?;
     let abi = format!("llvm{release}");
     for set in SETS {
         let image = |arch: &&str| format!("--image=file={arch}.cubin,triple=nvptx64-nvidia-cuda,arch=sm_{arch}");

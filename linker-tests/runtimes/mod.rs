@@ -45,6 +45,11 @@ pub fn trials() -> Vec<Trial> {
                     |directory, release, _| devices::load(directory, release),
                     release,
                 );
+                trial(
+                    format!("openmp-{release}-cubin-of-cuda-13"),
+                    |directory, release, _| devices::load_cubin_of_cuda_13(directory, release),
+                    release,
+                );
             }
         }
         for release in ["11", "12", "13"] {

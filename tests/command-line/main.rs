@@ -80,6 +80,7 @@ mod repaired;
 mod replace;
 mod reports;
 mod requires;
+mod runtimes;
 mod scan;
 mod schema;
 mod select;

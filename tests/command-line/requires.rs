@@ -133,8 +133,8 @@ fn bundles_and_offload_binaries_need_rocm_and_llvm() {
     let bundle = "bundle --type o --target host-x86_64-unknown-linux-gnu=none";
     let id = "hipv4-amdgcn-amd-amdhsa--gfx90a";
     sandbox.fatbin(&format!("{bundle} -o plain --target {id}=g")).ok();
-    assert_eq!(total(&sandbox, "plain"), "no floor known");
-    for (version, floors) in [(2, "ROCm 6.2, LLVM 19"), (3, "ROCm 7.0, LLVM 20")] {
+    assert_eq!(total(&sandbox, "plain"), "ROCm 6.3");
+    for (version, floors) in [(2, "ROCm 6.3, LLVM 19"), (3, "ROCm 7.0, LLVM 20")] {
         sandbox.fatbin(&format!("transcode --to ccob{version} -o packed plain")).ok();
         assert_eq!(total(&sandbox, "packed"), floors);
     }

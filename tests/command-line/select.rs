@@ -56,6 +56,7 @@ bundle: bundle at 0x0: HIP on gfx90a:sramecc+:xnack- selects image 1
        0  gfx90a:xnack+  elf    rejected  it requires xnack+, not xnack-
        1  gfx90a:xnack-  elf    selected  it is for this processor
        2  gfx942         elf    rejected  it is for gfx942, not for gfx90a
+  HIP of ROCm 5.2 selects nothing: it does not load code object version 6 (image 1)
 ";
     assert_eq!(sandbox.fatbin(&format!("select --device {DEVICE} bundle")).ok(), table);
 }

@@ -36,6 +36,8 @@ pub struct ImageView<'data> {
     /// Version of the code that the container states, as major and minor number. For PTX it is the ISA, for a cubin 1
     /// and the ABI.
     pub code_version: Option<(u16, u16)>,
+    /// True if a CUDA fat binary states that a cubin has Mercury code.
+    pub is_mercury: bool,
     /// Position in the decompressed bytes, where several images are compressed as one.
     pub part: Option<GroupPart>,
     /// False if nothing states the end of the image. It was then derived from the contents.
@@ -90,6 +92,7 @@ impl<'data> ImageView<'data> {
             codec: None,
             full_size: None,
             code_version: None,
+            is_mercury: false,
             part: None,
             has_stated_end: true,
             symbol: None,

@@ -9,10 +9,10 @@ use fatbin_core::base::bytes::total;
 use fatbin_core::base::codec::{Codec, is_compressed};
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::ImageKind;
-use fatbin_core::scan::inventory::{Container, DeviceLinks, Image, NestedImage, Registration};
+use fatbin_core::scan::inventory::{Container, DeviceLinks, FileFormat, Image, NestedImage, Registration};
 use fatbin_core::target::nvcc_names::NvccForm;
 use fatbin_core::target::runs_on::Incompatibility;
-use fatbin_core::target::{TargetId, natural_order, nvptx};
+use fatbin_core::target::{OffloadKind, TargetId, natural_order, nvptx};
 
 /// Facts about a file.
 pub struct FileFacts<'a> {
@@ -50,7 +50,8 @@ pub struct ImageFacts<'a> {
 pub enum ImageCode {
     /// A target that policies can name: machine code, PTX, code for a triple.
     For(PolicyTarget),
-    /// Bitcode, NVVM, or relocatable code that no program loads: it is compiled or linked further, for a processor.
+    /// Bitcode, NVVM, or relocatable code that no program loads: it is compiled or linked further, for a processor. Not
+    /// bitcode that libomptarget compiles at run time.
     Intermediate(String),
     /// NVIDIA code with 32-bit addresses for an architecture. No 64-bit program loads it.
     For32Bit(String),
@@ -96,10 +97,14 @@ impl UnknownCode {
 }
 
 impl ImageCode {
-    fn of(image: &Image, is_code_of_file: bool) -> ImageCode {
+    fn of(image: &Image, is_linked: bool, is_code_of_file: bool) -> ImageCode {
         match ImageCode::stated(image) {
             ImageCode::For(target) if !is_code_of_file && image.holds_no_kernel => {
                 ImageCode::WithoutKernels(target.to_string())
+            }
+            // libomptarget compiles bitcode for the processor when it loads it (clang -fopenmp-target-jit).
+            ImageCode::Intermediate(arch) if is_linked && is_registered_bitcode(image) => {
+                ImageCode::For(PolicyTarget::Native(arch))
             }
             ImageCode::For(target) if !is_code_of_file => ImageCode::Intermediate(target.to_string()),
             ImageCode::For(target) => match image.load_obstacle() {
@@ -163,11 +168,12 @@ impl<'a> FileFacts<'a> {
     pub fn new(survey: &'a Survey) -> Self {
         let mut sizes = StoredSizes::default();
         let links = DeviceLinks::of(&survey.file);
+        let is_linked = !survey.file.is_object && survey.file.format != Some(FileFormat::Raw);
         let images = survey.file.nested_images().zip(&survey.image_surveys).map(|(nested, inside)| ImageFacts {
             number: nested.index,
             image: nested.image,
             inside,
-            code: ImageCode::of(nested.image, links.is_code_of_file(&nested)),
+            code: ImageCode::of(nested.image, is_linked, links.is_code_of_file(&nested)),
             codec: codec(&nested),
             stored: sizes.of(&nested),
             is_code_of_file: links.is_code_of_file(&nested),
@@ -246,6 +252,11 @@ impl ImageFacts<'_> {
             _ => false,
         }
     }
+}
+
+/// Returns whether a linked file registers bitcode for a processor with libomptarget.
+fn is_registered_bitcode(image: &Image) -> bool {
+    image.image_kind == ImageKind::Bitcode && image.kind == Some(OffloadKind::OpenMp) && image.arch.is_some()
 }
 
 /// Joins unique names of architectures in display order.

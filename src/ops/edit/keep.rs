@@ -6,7 +6,7 @@
 //! determined for each container.
 
 use super::ImageFate;
-use crate::analyze::select::{Candidate, candidate_sets, selected_by_program};
+use crate::analyze::select::{Candidate, candidate_sets, images_without_container};
 use fatbin_core::format::ImageKind;
 use fatbin_core::scan::inventory::{CodeRole, DeviceLinks, File, Image};
 use fatbin_core::target::{Device, OffloadKind, Platform};
@@ -49,7 +49,7 @@ impl KeptImages {
                 KeepPtx::None => kept.set(number, false),
             }
         }
-        kept.keep_all(selected_by_program(file));
+        kept.keep_all(images_without_container(file));
         kept
     }
 
@@ -62,7 +62,7 @@ impl KeptImages {
     pub fn only(file: &File, mut is_named: impl FnMut(&Image) -> bool) -> Self {
         let is_kept = |image: &Image| is_undecidable(image) || states_no_processor(image) || is_named(image);
         let mut kept = KeptImages(file.device_images().map(is_kept).collect());
-        kept.keep_all(selected_by_program(file));
+        kept.keep_all(images_without_container(file));
         kept
     }
 
@@ -70,7 +70,7 @@ impl KeptImages {
     pub fn without(file: &File, mut is_named: impl FnMut(&Image) -> bool) -> Self {
         let is_kept = |image: &Image| is_in_fixed_table(image) || !is_named(image);
         let mut kept = KeptImages(file.device_images().map(is_kept).collect());
-        kept.keep_all(selected_by_program(file));
+        kept.keep_all(images_without_container(file));
         kept
     }
 
@@ -104,7 +104,7 @@ impl KeptImages {
         devices.into_iter().filter(is_served).collect()
     }
 
-    /// Keeps images that only the program selects from: nothing states which of them it can do without.
+    /// Keeps images without a container: nothing states which of them the program can do without.
     fn keep_all<'a>(&mut self, candidates: impl Iterator<Item = Candidate<'a>>) {
         candidates.for_each(|candidate| self.keep(candidate.number));
     }

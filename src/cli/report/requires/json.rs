@@ -1,7 +1,8 @@
 //! `requires --json`: one document of schema `fatbin.requires/1`. Later versions of fatbin only add fields.
 //!
 //! A floor that is known has `known: true` and `at_least`, the oldest release that works; without `at_least`, no
-//! requirement is known. Driver versions are for Linux on x86-64.
+//! requirement is known. Where later releases do not load what earlier ones do, `loaded_by` has the measured releases that
+//! load it, and `known` is false. Driver versions are for Linux on x86-64.
 //!
 //! ```text
 //! { "schema": "fatbin.requires/1",
@@ -108,6 +109,10 @@ fn floor(json: &mut JsonWriter, need: &Need) {
     // The newest release that a floor that is not known can be.
     if let (false, Some(most)) = (is_known, need.floor.most.and_then(|most| most.release)) {
         json.object("at_most", |json| release(json, most));
+    }
+    // The measured releases of LLVM that load the image, if later ones do not load it.
+    if let Some(llvm) = need.floor.measured_llvm() {
+        json.list("loaded_by", llvm.majors().map(|major| major.to_string()));
     }
     json.objects("causes", &need.causes, cause);
 }

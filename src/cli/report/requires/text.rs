@@ -1,12 +1,16 @@
 //! Text of `requires`: a line for each file, and a table of the floors on devices.
 
+use std::collections::BTreeSet;
+
 use super::RequiredFile;
 use crate::report::Screen;
 use crate::report::selection::to_be_linked;
 use crate::report::text::{Block, Column, columns, counted, headline, paragraph, printable};
+use fatbin_core::format::ImageKind;
 use fatbin_core::format::readers::Product;
+use fatbin_core::scan::inventory::File;
 use fatbin_core::target::Platform;
-use fatbin_ops::analyze::requires::Release;
+use fatbin_ops::analyze::requires::{Release, nvjitlink};
 use fatbin_ops::analyze::select::{DeviceNeed, FloorCause, Need};
 
 /// The image that the runtime prefers on a device.
@@ -27,6 +31,7 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {
     let path = &floors.file.path;
     if floors.loaded() == 0 {
         let answer = to_be_linked(floors.file, Platform::Nvidia);
+        let answer = answer.or_else(|| to_be_linked_by(floors.file));
         let answer = answer.unwrap_or("nothing that a driver or runtime loads".to_owned());
         return Block { heading: headline(path, &answer, screen), body: String::new() };
     }
@@ -71,6 +76,15 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {
         text += &format!("  {answer} {}\n", printable(&it.device.name));
     }
     Block { heading, body: text }
+}
+
+/// Returns the answer about LTO-IR: the linker that each version needs.
+fn to_be_linked_by(file: &File) -> Option<String> {
+    let lto_ir = file.device_images().filter(|image| image.image_kind == ImageKind::Nvvm);
+    let versions: BTreeSet<(u16, u16)> = lto_ir.filter_map(|image| image.cuda.ir_version).collect();
+    // A linker of the newest version links all.
+    let newest = versions.last()?;
+    Some(format!("LTO-IR, to be linked first: {}", nvjitlink(*newest)))
 }
 
 /// Returns the sentence about the libraries that host code needs, if it needs any.
@@ -198,7 +212,7 @@ fn row(devices: &str, image: &str, product: Product, need: &Need) -> Vec<String>
 /// Formats the floor with the product's name.
 fn named(product: Product, need: &Need) -> String {
     let bound = [Some(need.floor.least), need.floor.most];
-    if bound.into_iter().flatten().any(|limit| limit.release.is_some()) {
+    if need.floor.measured_llvm().is_some() || bound.into_iter().flatten().any(|limit| limit.release.is_some()) {
         return need.floor.to_string();
     }
     let product = match product {

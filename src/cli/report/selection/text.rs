@@ -10,8 +10,8 @@ use fatbin_core::scan::inventory::{CodeRole, File};
 use fatbin_core::target::runs_on::LoadMethod;
 use fatbin_core::target::{Device, Platform};
 use fatbin_ops::analyze::select::{
-    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, FileAnswer, Selection, Service,
-    relocatable_archs,
+    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, FileAnswer, RejectReason, Selection,
+    Service, relocatable_archs,
 };
 
 /// Verdicts that have colors.
@@ -89,8 +89,9 @@ fn block(
     let headings = [Column::right("NUMBER"), arch, image, verdict_heading.meaning(meaning_of_verdict), reason];
     let mut body = columns(&headings, rows.into_iter(), screen);
     if let Some((earlier, selection)) = &answer.earlier {
-        let (name, release, order) = (earlier.name, earlier.release, earlier.order);
-        body += &paragraph(&format!("{name} of {release} {}: {order}", verdict(set, selection)), screen);
+        let why = unsupported(set, selection).unwrap_or(earlier.order.to_owned());
+        let release = format!("{} of {}", earlier.name, earlier.release);
+        body += &paragraph(&format!("{release} {}: {why}", verdict(set, selection)), screen);
     }
     (key, Block { heading: headline(path, &verdict_line, screen), body })
 }
@@ -112,6 +113,17 @@ fn verdict(set: &CandidateSet<'_>, selection: &Selection) -> String {
         (Some(form), true) => format!("links {images} {numbers} at load time (JIT from {form})"),
         (None, true) => format!("links {images} {numbers} at load time"),
     }
+}
+
+/// Returns why a release selects nothing, if it does not support an image that runs on the device.
+fn unsupported(set: &CandidateSet<'_>, selection: &Selection) -> Option<String> {
+    let reason = |(index, reason): &(usize, RejectReason)| match reason {
+        RejectReason::Unsupported { property, .. } => {
+            Some(format!("it does not load {property} (image {})", set.candidates[*index].number))
+        }
+        _ => None,
+    };
+    if selection.selected.is_some() { None } else { selection.rejected.iter().find_map(reason) }
 }
 
 fn meaning_of_verdict(verdict: &str) -> Option<Meaning> {

@@ -76,6 +76,7 @@ pub fn image_of_entry<'data>(entry: &FatbinEntry<'data>) -> ImageView<'data> {
         codec: Some(codec),
         full_size: Some(full_size).filter(|&size| codec != Codec::None && size != 0),
         code_version: Some(header.code_version),
+        is_mercury: header.flags & flag::MERCURY != 0,
         part: entry.part,
         has_stated_end: true,
         symbol: None,

@@ -62,6 +62,7 @@ fn image<'data>(scheme: Scheme, entry: &KpackEntry<'data>) -> ImageView<'data> {
         codec: Some(codec),
         full_size: (scheme != Scheme::None).then_some(entry.original_size),
         code_version: None,
+        is_mercury: false,
         part: None,
         has_stated_end: true,
         symbol: None,

@@ -16,6 +16,9 @@ pub struct CudaCode {
     pub ir_version: Option<(u16, u16)>,
     /// True if the image is compressed together with others (`fatbinary --concat`).
     pub is_grouped: bool,
+    /// True if the container states that a cubin has Mercury code (bit 24 of the flags). Of equally near cubins, the
+    /// driver prefers one without it.
+    pub is_mercury: bool,
 }
 
 impl CudaCode {
@@ -33,6 +36,7 @@ impl CudaCode {
             ir_version: version.and_then(|version| ir_version(kind, version)),
             toolkit: None,
             is_grouped: image.part.is_some() && version.is_some(),
+            is_mercury: image.is_mercury,
         }
     }
 }

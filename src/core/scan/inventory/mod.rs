@@ -71,6 +71,9 @@ pub struct File {
     /// True if it has GIMPLE bytecode. GCC compiles images from it when the file is linked.
     #[doc(hidden)]
     pub has_gimple: bool,
+    /// True if its offload entries have the layout of LLVM 20 and later.
+    #[doc(hidden)]
+    pub has_versioned_entries: bool,
     /// True if it is a host object, which must be linked.
     #[doc(hidden)]
     pub is_object: bool,
@@ -269,6 +272,7 @@ impl File {
             host_defects: Vec::new(),
             kpack: Vec::new(),
             has_gimple: false,
+            has_versioned_entries: false,
             is_object: false,
             unsearched: 0,
             not_opened: None,

@@ -35,7 +35,8 @@ const MAX_PRODUCER_SIZE: usize = 256;
 pub fn stored_origin(image: &ImageView<'_>) -> Origin {
     let is_plain = !is_compressed(image.codec);
     if is_plain {
-        return origin(image.image_kind, image.view);
+        let origin = origin(image.image_kind, image.view);
+        return Origin { cuda: CudaCode { is_mercury: image.is_mercury, ..origin.cuda }, ..origin };
     }
     Origin { cuda: CudaCode::stated(image), ..Origin::default() }
 }

@@ -6,7 +6,7 @@ use crate::base::activity::Work;
 use crate::base::bytes::{Resource, View};
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
-use crate::scan::inventory::{Image, Origin, origin};
+use crate::scan::inventory::{CudaCode, Image, Origin, origin};
 
 /// Number of bytes hashed per step of work.
 const BYTES_PER_STEP: u64 = 64;
@@ -29,9 +29,9 @@ impl HashAndOrigin {
     /// Records the contents.
     pub fn record(self, image: &mut Image) {
         image.sha256 = self.sha256;
-        let is_grouped = image.cuda.is_grouped;
+        let CudaCode { is_grouped, is_mercury, .. } = image.cuda;
         record_origin(self.origin, image);
-        image.cuda.is_grouped = is_grouped;
+        image.cuda = CudaCode { is_grouped, is_mercury, ..image.cuda };
     }
 }
 

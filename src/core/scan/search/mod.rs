@@ -3,6 +3,7 @@
 
 pub mod builder;
 pub mod contents;
+mod entries;
 pub mod find;
 pub mod findings;
 mod frames;

@@ -41,6 +41,14 @@ impl Driver {
         }
     }
 
+    /// Returns whether the driver is of this branch or an earlier one. `release` is the CUDA release of the branch.
+    pub fn is_at_most(&self, branch: u32, release: (u32, u32)) -> bool {
+        match self {
+            Driver::Cuda(own) => *own <= release,
+            Driver::Number(parts) => parts.first().is_some_and(|own| *own <= branch),
+        }
+    }
+
     /// Returns whether the driver loads code with a floor; `None` if that is not known.
     pub fn loads(&self, floor: Floor) -> Option<bool> {
         if self.reaches(floor.least) == Some(false) {
@@ -107,6 +115,12 @@ mod tests {
         for text in ["", "x", "550.", "550.54.14.1", "cuda-550", "driver-12", "12.4.1", "-1", "+550", "12.x", "R550"] {
             assert_eq!(Driver::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn branches_follow_releases() {
+        let is_at_most_580 = |text| driver(text).is_at_most(580, (13, 0));
+        assert_eq!(["550", "580.159.04", "13.0", "590", "13.1"].map(is_at_most_580), [true, true, true, false, false]);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The properties of an image, from the inventory and, where that is not enough, from its bytes.
 
-use super::Requirement;
 use super::requirement::FIRST_WITH_ABI_8;
+use super::{CodeProperty, Requirement};
 use fatbin_core::base::codec::Codec;
 use fatbin_core::format::readers::{Product, Reader};
 use fatbin_core::format::{ContainerType, ImageKind};
-use fatbin_core::scan::inventory::{CudaCode, Image, NestedImage};
+use fatbin_core::scan::inventory::{CudaCode, File, Image, NestedImage};
 use fatbin_core::target::metal::System;
 use fatbin_core::target::nvptx::Arch;
 use fatbin_core::target::{BundleEntryId, OffloadKind, Platform};
@@ -55,6 +55,9 @@ pub fn products(nested: &NestedImage<'_>) -> Vec<Product> {
         _ => None,
     };
     let mut products: Vec<Product> = platform.into_iter().collect();
+    if is_for_libomptarget(nested) {
+        products.push(Product::Llvm);
+    }
     for requirement in containers(nested) {
         if !products.contains(&requirement.product()) {
             products.push(requirement.product());
@@ -63,11 +66,26 @@ pub fn products(nested: &NestedImage<'_>) -> Vec<Product> {
     products
 }
 
-/// Returns the properties that determine the floors of an image. `read` are the properties that its bytes state, if
+/// Returns whether libomptarget loads an image. GCC's programs, which libgomp loads, have images without containers.
+fn is_for_libomptarget(nested: &NestedImage<'_>) -> bool {
+    nested.image.kind == Some(OffloadKind::OpenMp) && nested.container().container_type != ContainerType::Embedded
+}
+
+/// Returns the properties that determine the floors of an image of a file. `read` are the properties that its bytes state, if
 /// they were read.
-pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Requirement> {
+pub fn requirements(file: &File, nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Requirement> {
     let image = nested.image;
     let mut requirements: Vec<Requirement> = containers(nested).collect();
+    if is_for_libomptarget(nested) {
+        let limited = CodeProperty::of(image).into_iter().filter(|property| property.is_limited());
+        requirements.extend(limited.map(Requirement::OpenMp));
+        if file.has_versioned_entries {
+            requirements.push(Requirement::VersionedEntries);
+        }
+    }
+    if CodeProperty::of(image).contains(&CodeProperty::CodeObject(6)) {
+        requirements.push(Requirement::CodeObject6);
+    }
     let is_cuda = products(nested).contains(&Product::Cuda);
     if let Some(kind) = image.unknown_kind()
         && is_cuda
@@ -87,6 +105,7 @@ pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Req
         }
         ImageKind::Ptx => requirements.push(Requirement::Ptx(image.cuda.ptx_version)),
         ImageKind::TileIr => requirements.push(Requirement::TileIr(image.cuda.ir_version)),
+        ImageKind::Bitcode if is_for_libomptarget(nested) => requirements.push(Requirement::OpenMpBitcode),
         ImageKind::Bitcode => requirements.push(Requirement::Bitcode),
         ImageKind::MetalLibrary => {
             requirements.extend(system(image).map(|(system, release)| Requirement::System(system, release)));

@@ -8,11 +8,17 @@ mod bounds;
 mod cuda;
 mod driver;
 mod image;
+mod llvm_releases;
+mod loaders;
+mod lto_ir;
 mod release;
 mod requirement;
 
 pub use bounds::{Floor, Limit};
 pub use driver::Driver;
 pub use image::{ToolkitBytes, products, requirements, unread_toolkit};
+pub use llvm_releases::LlvmReleases;
+pub use loaders::{CodeProperty, HIP_5_2, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader};
+pub use lto_ir::nvjitlink;
 pub use release::{DriverNumber, Release};
 pub use requirement::Requirement;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Floor, Release, cuda};
+use super::{CodeProperty, Floor, Release, cuda};
 use fatbin_core::base::codec::Codec;
 use fatbin_core::format::ContainerType;
 use fatbin_core::format::readers::{Product, Reader};
@@ -35,6 +35,8 @@ pub enum Requirement {
     UnknownKind(u64),
     /// LLVM bitcode.
     Bitcode,
+    /// LLVM bitcode that libomptarget compiles when it loads it.
+    OpenMpBitcode,
     /// A Metal library for a system since a release.
     System(System, (u32, u32)),
     /// A version of a container, with the first release of a product that reads it, if any.
@@ -50,11 +52,27 @@ pub enum Requirement {
     },
     /// A bundle entry ID that HIP's runtime does not find.
     EntryId,
+    /// An AMD code object of version 6.
+    CodeObject6,
+    /// Code that not every libomptarget loads.
+    OpenMp(CodeProperty),
+    /// Offload entries with a version, which libomptarget reads since LLVM 20.
+    VersionedEntries,
 }
+
+/// First release of ROCm that loads code objects of version 6.
+const ROCM_WITH_CODE_OBJECT_6: Release = Release { product: Product::Rocm, version: (6, 3), driver: None };
+
+/// First release of LLVM that reads offload entries with a version. Source: `offload/include/Shared/APITypes.h` of LLVM
+/// 20; libomptarget 19 reads entries of 32 bytes.
+const LLVM_WITH_VERSIONED_ENTRIES: Release = Release { product: Product::Llvm, version: (20, 0), driver: None };
 
 /// The newest release of ROCm with a HIP runtime that is known to compare the triple of entry IDs as text (llvm-project
 /// #214841, #217640).
 const ROCM_WITH_ONE_TRIPLE: Release = Release { product: Product::Rocm, version: (7, 2), driver: None };
+
+/// First release of LLVM whose libomptarget compiles bitcode (`-fopenmp-target-jit`).
+const LLVM_WITH_COMPILER: Release = Release { product: Product::Llvm, version: (16, 0), driver: None };
 
 /// The newest release of CUDA whose driver is known to ignore images that are compressed together.
 const LAST_WITHOUT_GROUPS: (u32, u32) = (13, 0);
@@ -67,8 +85,11 @@ impl Requirement {
     pub fn product(self) -> Product {
         match self {
             Requirement::Container { product, .. } => product,
-            Requirement::EntryId => Product::Rocm,
-            Requirement::Bitcode => Product::Llvm,
+            Requirement::EntryId | Requirement::CodeObject6 => Product::Rocm,
+            Requirement::Bitcode
+            | Requirement::OpenMpBitcode
+            | Requirement::OpenMp(_)
+            | Requirement::VersionedEntries => Product::Llvm,
             Requirement::System(system, _) => Product::Apple(system),
             _ => Product::Cuda,
         }
@@ -82,9 +103,14 @@ impl Requirement {
             Requirement::Toolkit(_) | Requirement::AbiOfCuda13 | Requirement::UnknownToolkit => "toolkit",
             Requirement::Arch(_) => "arch",
             Requirement::Device(_) => "device",
-            Requirement::TileIr(_) | Requirement::UnknownKind(_) | Requirement::Bitcode => "kind",
+            Requirement::TileIr(_)
+            | Requirement::UnknownKind(_)
+            | Requirement::Bitcode
+            | Requirement::OpenMpBitcode => "kind",
             Requirement::Container { .. } => "container-version",
             Requirement::EntryId => "entry-id",
+            Requirement::CodeObject6 | Requirement::OpenMp(_) => "code",
+            Requirement::VersionedEntries => "offload-entries",
             Requirement::System(..) => "system",
         }
     }
@@ -106,6 +132,11 @@ impl Requirement {
             Requirement::System(system, version) => {
                 Floor::since(Release { product: Product::Apple(system), version, driver: None })
             }
+            Requirement::CodeObject6 => Floor::since(ROCM_WITH_CODE_OBJECT_6),
+            Requirement::OpenMp(property) => Floor::of_llvm(property.llvm()),
+            // Later bitcode than a release's own may be unreadable.
+            Requirement::OpenMpBitcode => Floor { most: None, ..Floor::since(LLVM_WITH_COMPILER) },
+            Requirement::VersionedEntries => Floor::since(LLVM_WITH_VERSIONED_ENTRIES),
             Requirement::Group => Floor::after(cuda::release(LAST_WITHOUT_GROUPS)),
             Requirement::Container { first: None, .. }
             | Requirement::Ptx(None)
@@ -131,6 +162,10 @@ impl Requirement {
             Requirement::Arch(_) | Requirement::Device(_) => "LLVM, NVPTXTargetParser.def",
             Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
             Requirement::EntryId => "llvm-project #214841 and #217640",
+            Requirement::CodeObject6 => "release notes of LLVM 21, AMDGPU",
+            Requirement::OpenMp(_) => "libomptarget 15, 16, 19 and 22 above recording drivers",
+            Requirement::OpenMpBitcode => "release notes of OpenMP 16",
+            Requirement::VersionedEntries => "struct __tgt_offload_entry of LLVM 19 and 20",
             Requirement::System(..) => "the header of the Metal library",
             Requirement::TileIr(Some(_)) => "Tile IR (CUDA 13.5), section Stability",
             Requirement::TileIr(None) | Requirement::UnknownKind(_) | Requirement::Bitcode => "no document states it",
@@ -175,6 +210,10 @@ impl fmt::Display for Requirement {
             Requirement::System(system, (major, minor)) => {
                 write!(f, "Metal library for {} {major}.{minor}", system.name())
             }
+            Requirement::OpenMpBitcode => f.write_str("LLVM bitcode, which libomptarget compiles since LLVM 16"),
+            Requirement::CodeObject6 => f.write_str("code object version 6"),
+            Requirement::OpenMp(property) => write!(f, "{property}"),
+            Requirement::VersionedEntries => f.write_str("offload entries with a version"),
             Requirement::EntryId => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
         }
     }

@@ -208,8 +208,8 @@ struct Usable {
 
 impl Usable {
     fn of(set: &CandidateSet<'_>, device: &Device) -> Option<Usable> {
-        let selection = set.select_on(device);
-        if selection.takes_nothing_else() && selection.selected.is_none() {
+        let selection = set.select_on_old_driver(device);
+        if selection.takes_no_kernels() {
             return None;
         }
         let number = |index: &usize| set.candidates.get(*index).map(|candidate| candidate.number);

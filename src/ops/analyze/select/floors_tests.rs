@@ -74,7 +74,7 @@ fn needs(containers: Vec<Container>, device: &str) -> Vec<String> {
 
 #[test]
 fn files_worked_out_by_hand() {
-    let cases: [(&str, &str, &[&str]); 22] = [
+    let cases: [(&str, &str, &[&str]); 23] = [
         // A cu128 build with the default modes.
         (
             "sm_90 cuda-12.8 lz4, sm_120 abi-8 cuda-12.8 lz4",
@@ -95,6 +95,8 @@ fn files_worked_out_by_hand() {
         ("sm_80 ptx-7.0", "sm_120", &["CUDA 12.8 (driver 570.26): device sm_120"]),
         ("sm_80 ptx-7.0", "sm_80", &["CUDA 11.0 (driver 450.51.05): PTX ISA 7.0"]),
         ("sm_75 ptx-9.5", "sm_75", &["CUDA 13.5: PTX ISA 9.5"]),
+        // Old drivers take the first of equal PTX.
+        ("sm_75 ptx-9.5, sm_75 ptx-6.3", "sm_75", &["CUDA 13.5: PTX ISA 9.5"]),
         ("sm_75 ptx-9.6", "sm_75", &["unknown, newer than CUDA 13.5: PTX ISA 9.6"]),
         // A cubin, and PTX that needs less.
         (

@@ -14,14 +14,19 @@ mod floors;
 #[cfg(test)]
 mod floors_tests;
 pub mod kpack;
+mod libgomp;
 mod library_name;
 mod link;
 #[cfg(test)]
 mod link_tests;
+mod nearest;
 mod needed;
 mod needs;
 mod reject_reason;
+mod releases;
 mod runtimes;
+#[cfg(test)]
+mod runtimes_tests;
 mod selection;
 mod set;
 #[cfg(test)]
@@ -36,18 +41,18 @@ pub use floors::{DeviceNeed, FileFloors};
 pub use library_name::LibraryName;
 pub use needs::{FloorCause, ImageRequirements, Need};
 pub use reject_reason::RejectReason;
-pub use runtimes::{Preference, Runtime};
+pub use runtimes::{EqualPtx, Preference, Runtime};
 pub use selection::{CandidateVerdict, Selection};
 pub use set::{Library, OverrideEffect, PackageAnswer, RequestedDevice, SetMember, SetSelection};
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use fatbin_core::format::{ContainerType, SelectionScope};
+use fatbin_core::format::{ContainerType, ImageKind, SelectionScope};
 use fatbin_core::scan::inventory::{
     CodeRole, Container, DeviceLink, DeviceLinks, File, Image, LinkInput, LinkPlace, NestedImage, Registration,
 };
-use fatbin_core::target::nvptx::{self, Suffix};
+use fatbin_core::target::nvptx;
 use fatbin_core::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
 use fatbin_core::target::{BundleEntryId, Device, OffloadKind, Platform};
 
@@ -102,18 +107,26 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
     found.all
 }
 
-/// Returns the images without a container. The program passes one of them to the driver, and has its own rules for the
-/// choice.
+/// Returns the images without a container.
+pub fn images_without_container(file: &File) -> impl Iterator<Item = Candidate<'_>> {
+    let scope = |nested: &NestedImage<'_>| nested.container().container_type.descriptor().selection_scope;
+    let nested = file.nested_images().filter(move |nested| scope(nested) == SelectionScope::Program);
+    nested.map(|nested| Candidate::new(&nested))
+}
+
+/// Returns the images without a container that the program passes to the driver. It has its own rules for the choice.
 pub fn selected_by_program(file: &File) -> impl Iterator<Item = Candidate<'_>> {
     program_sets(file).flat_map(|set| set.candidates)
 }
 
-/// Returns a set for each image without a container: the program may select any of them.
+/// Returns a set for each image that the program may pass to the driver.
 pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
-    let embedded = file
-        .nested_images()
-        .filter(|nested| nested.container().container_type.descriptor().selection_scope == SelectionScope::Program);
-    embedded.map(|nested| {
+    let is_selected = |nested: &NestedImage<'_>| {
+        let container_type = nested.container().container_type;
+        container_type.descriptor().selection_scope == SelectionScope::Program
+            && !runtimes::is_for_libgomp(container_type, nested.image)
+    };
+    file.nested_images().filter(is_selected).map(|nested| {
         let candidate = Candidate::new(&nested);
         CandidateSet {
             candidates: vec![candidate],
@@ -123,8 +136,8 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
     })
 }
 
-/// Kind of the runtime, container and ID that the images of a set share.
-type SetKey<'a> = (Option<OffloadKind>, Option<*const Container>, Option<&'a str>);
+/// Name of the runtime, container and ID that the images of a set share.
+type SetKey<'a> = (&'static str, Option<*const Container>, Option<&'a str>);
 
 struct Found<'a> {
     all: Vec<CandidateSet<'a>>,
@@ -138,17 +151,18 @@ impl<'a> Found<'a> {
     fn add(&mut self, nested: &NestedImage<'a>) {
         let container = nested.container();
         let scope = container.container_type.descriptor().selection_scope;
+        let runtime = Runtime::of_image(container.container_type, nested.image);
         let own = match scope {
             SelectionScope::Container | SelectionScope::Id => Some(container),
             SelectionScope::File => None,
+            SelectionScope::Program if runtime.preference == Preference::All => None,
             SelectionScope::Program => return,
         };
         let id = if scope == SelectionScope::Id { nested.image.id.as_deref() } else { None };
         let candidate = Candidate::new(nested);
         let Found { all, places, links } = self;
         let mut add = |candidate: Candidate<'a>, own, id, new: &dyn Fn() -> CandidateSet<'a>| {
-            let runtime = Runtime::of(candidate.image.kind, candidate.platform());
-            let place = *places.entry((runtime.kind, own, id)).or_insert(all.len());
+            let place = *places.entry((runtime.name, own, id)).or_insert(all.len());
             if place == all.len() {
                 all.push(new());
             }
@@ -188,6 +202,9 @@ impl<'a> Candidate<'a> {
     /// Returns why a loader rejects the image although the runtime selected it by its container: the architecture in
     /// the header of the image does not run on the device.
     fn load_failure(&self, device: &Device) -> Option<Incompatibility> {
+        if self.image.image_kind == ImageKind::Empty {
+            return Some(Incompatibility::Empty);
+        }
         self.image.contradictions().next()?;
         self.code_of_header().runs_on(device).err()
     }
@@ -205,8 +222,12 @@ impl<'a> Candidate<'a> {
         if runtime.kind == Some(OffloadKind::OpenMp) {
             return self.code_of_header();
         }
-        let Image { triple, arch, .. } = self.image;
-        Code { form: code_form::of(self.image, self.platform()), triple: triple.as_deref(), arch: arch.as_deref() }
+        let Image { triple, arch, image_kind, .. } = self.image;
+        let is_empty_code = *image_kind == ImageKind::Empty && runtime.kind == Some(OffloadKind::Hip);
+        // HIP finds an entry by its ID and stops, even if the entry is empty. Measured with libamdhip64 5.2.3, which
+        // fails with 218. `lookUpCodeObject` in comgr-metadata.cpp of ROCm's main branch (2026) stops as well.
+        let form = if is_empty_code { CodeForm::Machine } else { code_form::of(self.image, self.platform()) };
+        Code { form, triple: triple.as_deref(), arch: arch.as_deref() }
     }
 
     fn code_of_header(&self) -> Code<'a> {
@@ -218,10 +239,9 @@ impl<'a> Candidate<'a> {
 impl<'a> CandidateSet<'a> {
     /// Creates the set of a container without images, with the runtime of a candidate.
     fn new(container: &'a Container, candidate: Candidate<'_>, role: CodeRole) -> Self {
-        let runtime = Runtime::of(candidate.image.kind, candidate.platform());
         CandidateSet {
             container,
-            runtime,
+            runtime: Runtime::of_image(container.container_type, candidate.image),
             candidates: Vec::new(),
             role,
             link_inputs: Vec::new(),
@@ -254,27 +274,13 @@ impl<'a> CandidateSet<'a> {
 
     /// Returns the images that the runtime selects on this device with a driver of NVIDIA.
     pub fn select_with(&self, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
-        self.select_by(self.runtime, device, check)
-    }
-
-    /// Returns the images that earlier releases of the runtime select, where they differ.
-    pub fn select_on_earlier_release(&self, device: &Device) -> Option<(&'static Runtime, Selection)> {
-        self.select_with_earlier_release(device, None)
-    }
-
-    /// Like [`Self::select_on_earlier_release`], with a driver of NVIDIA.
-    pub fn select_with_earlier_release(
-        &self,
-        device: &Device,
-        check: Option<DriverCheck<'_>>,
-    ) -> Option<(&'static Runtime, Selection)> {
-        let earlier = self.runtime.earlier?;
-        let selection = self.select_by(earlier, device, check);
-        (selection.selected != self.select_with(device, check).selected).then_some((earlier, selection))
+        self.select_by(self.runtime.with_driver(check.map(|check| check.driver)), device, check)
     }
 
     fn select_by(&self, runtime: &Runtime, device: &Device, check: Option<DriverCheck<'_>>) -> Selection {
-        if self.link_inputs.is_empty() {
+        if runtime.preference == Preference::All {
+            self.select_all(runtime, device)
+        } else if self.link_inputs.is_empty() {
             self.select_loaded(runtime, device, check)
         } else {
             self.select_or_link(runtime, device, check)
@@ -305,8 +311,11 @@ impl<'a> CandidateSet<'a> {
                     let obstacle = self.candidates[index].load_failure(device);
                     let unloadable =
                         obstacle.map(|it| RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle: it });
-                    let empty = self.has_kernels && self.candidates[index].image.holds_no_kernel;
+                    let empty = self.has_kernels
+                        && runtime.preference.selects_one()
+                        && self.candidates[index].image.holds_no_kernel;
                     let empty = empty.then_some(RejectReason::SelectedWithoutKernels { runtime: runtime.name });
+                    let unloadable = unloadable.or_else(|| runtime.fails_to_load(self.candidates[index].image));
                     match unloadable.or_else(|| reject(&self.candidates[index], way)).or(empty) {
                         Some(reason) => reason,
                         None => {
@@ -344,31 +353,17 @@ impl<'a> CandidateSet<'a> {
         match preference {
             Preference::First => verdicts.iter().position(is_selected),
             Preference::Last => verdicts.iter().rposition(is_selected),
-            Preference::Best | Preference::BestForEachKernel => {
+            Preference::Best | Preference::BestForEachKernel | Preference::All => {
                 let rank = |&index: &usize| (verdicts[index].clone().ok(), self.candidates[index].precedence());
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
-            Preference::Nearest => {
-                let rank =
-                    |&index: &usize| distance(verdicts[index].as_ref().ok(), index, self.candidates[index].image);
+            Preference::Nearest { equal_ptx } => {
+                let rank = |&index: &usize| {
+                    nearest::distance(verdicts[index].as_ref().ok(), index, self.candidates[index].image, equal_ptx)
+                };
                 (0..verdicts.len()).filter(runs).min_by_key(rank)
             }
         }
-    }
-
-    /// Returns the outranked images that an older driver or runtime loads if it does not support the selected image. A
-    /// driver chooses among PTX without asking whether it supports its version. So only the nearest image is an
-    /// alternative, and PTX is never an alternative to other PTX.
-    fn alternatives(&self, selection: &Selection, outranked: &[usize], device: &Device) -> Vec<usize> {
-        let method = |index: usize| self.check_candidate(self.runtime, &self.candidates[index], device).ok();
-        let is_ptx = |index: &usize| method(*index) == Some(LoadMethod::FromPtx);
-        let mut alternatives: Vec<usize> = outranked.iter().copied().filter(|index| !is_ptx(index)).collect();
-        let is_ptx_selected = selection.selected.is_some_and(|(_, method)| method == LoadMethod::FromPtx);
-        if !is_ptx_selected {
-            let rank = |&index: &usize| distance(Some(&LoadMethod::FromPtx), index, self.candidates[index].image);
-            alternatives.extend(outranked.iter().copied().filter(is_ptx).min_by_key(rank));
-        }
-        alternatives
     }
 
     fn check_candidate(
@@ -395,11 +390,12 @@ impl<'a> CandidateSet<'a> {
             Ok(_) if !runtime.accepted_forms.contains(&code.form) => {
                 Err(RejectReason::Form { runtime: runtime.name, form: code.form })
             }
-            Ok(way) => Ok(way),
+            Ok(way) => runtime.skips(candidate.image).map_or(Ok(way), Err),
             Err(obstacle) if runtime.selects_without_full_check() && accepts_by_number(code, device) => {
-                Err(RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle })
+                let reason = RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle };
+                Err(runtime.skips(candidate.image).unwrap_or(reason))
             }
-            Err(obstacle) => Err(RejectReason::Incompatibility(obstacle)),
+            Err(obstacle) => Err(RejectReason::of(obstacle, candidate.image)),
         }
     }
 }
@@ -429,16 +425,4 @@ fn accepts_by_number(code: Code<'_>, device: &Device) -> bool {
         }
         _ => false,
     }
-}
-
-/// Sort key of images that run on a device, the nearest first. Among equally near images the first precedes.
-fn distance(way: Option<&LoadMethod>, index: usize, image: &Image) -> (bool, Reverse<u32>, u8, usize) {
-    let arch = image.arch.as_deref().and_then(nvptx::Arch::parse);
-    let breadth = match arch.and_then(|arch| arch.suffix) {
-        Some(Suffix::Specific) => 0,
-        Some(Suffix::Family) => 1,
-        None => 2,
-    };
-    let is_ptx = way == Some(&LoadMethod::FromPtx);
-    (is_ptx, Reverse(arch.map_or(0, |arch| arch.number)), breadth, index)
 }

@@ -19,7 +19,8 @@ impl CandidateSet<'_> {
             return self.linked_for(device);
         }
         let set = self.as_registered();
-        let earlier = set.select_on_earlier_release(device).map(|(_, selection)| selection);
+        let earlier = set.select_with_earlier_releases(device, None);
+        let earlier = earlier.into_iter().map(|(_, selection)| selection);
         let selections = std::iter::once(set.select_on(device)).chain(earlier);
         let needed = selections.flat_map(|selection| selection.needed());
         let mut numbers: Vec<usize> = needed.map(|index| self.candidates[index].number).collect();

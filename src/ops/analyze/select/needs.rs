@@ -78,7 +78,8 @@ impl Need {
 fn decides(floor: Floor, total: Floor) -> bool {
     let is_lowest = floor.least == total.least && floor.least != Limit::ANY;
     let leaves_open = floor.most.is_none() || floor.most == total.most && !total.is_known();
-    is_lowest || leaves_open
+    let is_ceiling = !floor.llvm.are_all();
+    is_lowest || leaves_open || is_ceiling
 }
 
 /// The properties of all device images of a file.
@@ -90,7 +91,7 @@ impl ImageRequirements {
     /// they were read.
     pub fn new(file: &File, read: &[Option<CudaCode>]) -> Self {
         let of = |index: usize| read.get(index).copied().flatten();
-        ImageRequirements(file.nested_images().map(|nested| requirements(&nested, of(nested.index))).collect())
+        ImageRequirements(file.nested_images().map(|nested| requirements(file, &nested, of(nested.index))).collect())
     }
 
     /// Returns what an image needs of a product.

@@ -1,7 +1,9 @@
 //! Reasons against images.
 
-use crate::analyze::requires::Floor;
+use crate::analyze::requires::{CodeProperty, Floor, nvjitlink};
+use fatbin_core::scan::inventory::Image;
 use fatbin_core::target::BundleEntryId;
+use fatbin_core::target::nvptx::{Arch, Suffix};
 use fatbin_core::target::runs_on::{CodeForm, Incompatibility, LoadMethod};
 
 /// Reason why a runtime does not select an image.
@@ -47,6 +49,18 @@ pub enum RejectReason {
         /// Name of the runtime.
         runtime: &'static str,
     },
+    /// Releases of the runtime do not load such code.
+    #[error("{runtime} of {release} {}: {property}", unsupported(*.is_selected))]
+    Unsupported {
+        /// Name of the runtime.
+        runtime: &'static str,
+        /// Name of the releases.
+        release: &'static str,
+        /// Property of the code.
+        property: CodeProperty,
+        /// True if the runtime selects the image nevertheless.
+        is_selected: bool,
+    },
     /// The driver is too old for the image.
     #[error("{driver} does not load it: {properties}; oldest release: {floor}")]
     Driver {
@@ -66,6 +80,12 @@ pub enum RejectReason {
         properties: String,
         /// How the device would load it.
         method: LoadMethod,
+    },
+    /// The image is LTO-IR, which is linked for the device first.
+    #[error("{}; {linker} links it for this device", Incompatibility::LinkTime)]
+    LinkTime {
+        /// Releases of the linker, and the option that it needs.
+        linker: String,
     },
     /// The file registers other containers, and not the image's.
     #[error("no wrapper registers its container")]
@@ -90,8 +110,31 @@ pub enum RejectReason {
 impl RejectReason {
     /// Returns whether the runtime selects the image although nothing in it runs.
     pub fn is_selected(&self) -> bool {
-        matches!(self, RejectReason::SelectedButUnloadable { .. } | RejectReason::SelectedWithoutKernels { .. })
+        match self {
+            RejectReason::SelectedButUnloadable { .. } | RejectReason::SelectedWithoutKernels { .. } => true,
+            RejectReason::Unsupported { is_selected, .. } => *is_selected,
+            _ => false,
+        }
     }
+
+    /// Returns the reason for an obstacle of an image.
+    pub(super) fn of(obstacle: Incompatibility, image: &Image) -> RejectReason {
+        match (&obstacle, image.cuda.ir_version) {
+            (Incompatibility::LinkTime, Some(version)) => RejectReason::LinkTime { linker: linker(version, image) },
+            _ => RejectReason::Incompatibility(obstacle),
+        }
+    }
+}
+
+/// Returns the linker of LTO-IR. It links architecture-specific code for exactly this name.
+fn linker(version: (u16, u16), image: &Image) -> String {
+    let arch = image.arch.as_deref().and_then(Arch::parse).filter(|arch| arch.suffix == Some(Suffix::Specific));
+    let option = arch.map_or(String::new(), |arch| format!(" with -arch={arch}"));
+    nvjitlink(version) + &option
+}
+
+fn unsupported(is_selected: bool) -> &'static str {
+    if is_selected { "selects it but cannot load it" } else { "does not load it" }
 }
 
 /// Explains why a runtime does not find an ID.

@@ -41,6 +41,11 @@ impl Selection {
         self.rejected.iter().any(|(_, reason)| reason.is_selected())
     }
 
+    /// Returns whether the runtime selects an image without kernels.
+    pub fn takes_no_kernels(&self) -> bool {
+        self.rejected.iter().any(|(_, reason)| matches!(reason, RejectReason::SelectedWithoutKernels { .. }))
+    }
+
     /// Returns whether the driver links the selected images when it loads them.
     pub fn is_link(&self) -> bool {
         !self.link.is_empty()

@@ -209,14 +209,39 @@ fn only_libomptarget_reads_the_header_of_an_image_before_selecting_it() {
     assert_eq!(reason(OffloadKind::Hip), unloadable);
 }
 
+/// The index that CUDA selects on 8.0, and the index that driver 580 selects if it differs.
+fn selected_by_cuda(images: Vec<Image>) -> (Option<usize>, Option<usize>) {
+    let file = file(vec![container(ContainerType::CudaFatbin, images)]);
+    let set = &candidate_sets(&file)[0];
+    let index = |selection: Selection| selection.selected.map(|(index, _)| index);
+    let earlier = set.select_on_earlier_release(&Device::Nvidia(80));
+    (index(set.select_on(&Device::Nvidia(80))), earlier.and_then(|(_, selection)| index(selection)))
+}
+
 #[test]
-fn cuda_selects_the_first_of_equal_images() {
-    for words in [["sm_80", "sm_80"], ["sm_80.ptx", "sm_80.ptx"]] {
-        let images = words.iter().map(|word| image(OffloadKind::Cuda, word)).collect();
-        let file = file(vec![container(ContainerType::CudaFatbin, images)]);
-        let selected = candidate_sets(&file)[0].select_on(&Device::Nvidia(80)).selected;
-        assert_eq!(selected.map(|(index, _)| index), Some(0), "{words:?}");
+fn cuda_selects_the_first_of_equal_cubins_and_the_last_of_equal_ptx() {
+    let images = |words: [&str; 2]| words.map(|word| image(OffloadKind::Cuda, word)).to_vec();
+    assert_eq!(selected_by_cuda(images(["sm_80", "sm_80"])), (Some(0), None));
+    assert_eq!(selected_by_cuda(images(["sm_80.ptx", "sm_80.ptx"])), (Some(1), Some(0)));
+    assert_eq!(selected_by_cuda(images(["sm_80.ptx", "sm_75.ptx"])), (Some(0), None));
+}
+
+#[test]
+fn cuda_prefers_a_cubin_without_mercury_code() {
+    let cubin = |is_mercury| {
+        let image = image(OffloadKind::Cuda, "sm_80");
+        Image { cuda: fatbin_core::scan::inventory::CudaCode { is_mercury, ..image.cuda }, ..image }
+    };
+    for (bits, selected) in [(vec![true, false], 1), (vec![false, true], 0), (vec![true], 0)] {
+        assert_eq!(selected_by_cuda(bits.into_iter().map(cubin).collect()).0, Some(selected));
     }
+}
+
+#[test]
+fn a_suffix_that_no_gpu_has_runs_nowhere() {
+    assert_eq!(selected_image(OffloadKind::Cuda, "sm_89a", "sm_89"), "nothing");
+    assert_eq!(selected_image(OffloadKind::Cuda, "sm_89a sm_86", "sm_89"), "sm_86 Compatible");
+    assert_eq!(selected_image(OffloadKind::Cuda, "sm_90a sm_90", "sm_90"), "sm_90a Exact");
 }
 
 #[test]

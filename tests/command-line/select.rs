@@ -86,6 +86,18 @@ fn falls_back_to_generic_code() {
 }
 
 #[test]
+fn hip_asks_for_generic_code_with_features_that_the_generic_processor_lacks() {
+    let sandbox = bundle(&["gfx9-generic"]);
+    let run = sandbox.fatbin("select -v --device gfx906 bundle");
+    assert_eq!(run.status, 1);
+    let message = "HIP looks for gfx9-generic:sramecc+:xnack+, and gfx9-generic does not support feature \"sramecc\"";
+    assert!(run.out.contains(message), "{}", run.out);
+    let run = sandbox.fatbin("prune --device gfx906 -o pruned bundle");
+    assert_ne!(run.status, 0, "{}", run.out);
+    sandbox.fatbin("select --device gfx900 bundle").ok();
+}
+
+#[test]
 fn reports_code_that_is_selected_but_cannot_be_loaded() {
     let sandbox = bundle(&["gfx90a"]);
     let mut bytes = sandbox.read("bundle");

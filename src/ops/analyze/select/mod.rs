@@ -9,6 +9,7 @@ mod code_form;
 mod cost;
 mod devices;
 mod driver_check;
+mod entry_ids;
 mod floors;
 #[cfg(test)]
 mod floors_tests;
@@ -48,7 +49,7 @@ use fatbin_core::scan::inventory::{
 };
 use fatbin_core::target::nvptx::{self, Suffix};
 use fatbin_core::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
-use fatbin_core::target::{BundleEntryId, Device, OffloadKind, Platform};
+use fatbin_core::target::{Device, OffloadKind, Platform};
 
 /// Images that compete for a device: a runtime selects at most one. They are the images of a fat binary or bundle. All
 /// offload binaries of one kind in a file are registered together, so their images are one set.
@@ -185,13 +186,6 @@ impl<'a> Candidate<'a> {
     fn load_failure(&self, device: &Device) -> Option<Incompatibility> {
         self.image.contradictions().next()?;
         self.code_of_header().runs_on(device).err()
-    }
-
-    /// Returns the ID of the image in its bundle if the runtime does not find it.
-    fn unknown_id(&self, runtime: &Runtime) -> Option<&'a str> {
-        let id = self.image.id.as_deref()?;
-        let is_unknown = runtime.kind == Some(OffloadKind::Hip) && !BundleEntryId::parse(id)?.is_found_by_hip();
-        is_unknown.then_some(id)
     }
 
     /// Returns the code as the runtime identifies it: libomptarget reads the header of the image, all others trust the
@@ -378,16 +372,14 @@ impl<'a> CandidateSet<'a> {
             return Err(RejectReason::Unregistered);
         }
         let code = candidate.code(runtime);
-        let unknown_id = candidate.unknown_id(runtime);
         match code.runs_on(device) {
-            Ok(_) if unknown_id.is_some() => {
-                let id = unknown_id.unwrap_or_default().to_owned();
-                Err(RejectReason::UnknownId { runtime: runtime.name, id })
-            }
-            Ok(_) if !runtime.accepted_forms.contains(&code.form) => {
-                Err(RejectReason::Form { runtime: runtime.name, form: code.form })
-            }
-            Ok(way) => Ok(way),
+            Ok(way) => match entry_ids::not_found(candidate.image, runtime, device, way) {
+                Some(reason) => Err(reason),
+                None if !runtime.accepted_forms.contains(&code.form) => {
+                    Err(RejectReason::Form { runtime: runtime.name, form: code.form })
+                }
+                None => Ok(way),
+            },
             Err(obstacle) if runtime.selects_without_full_check() && accepts_by_number(code, device) => {
                 Err(RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle })
             }

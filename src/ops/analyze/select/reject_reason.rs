@@ -2,6 +2,7 @@
 
 use crate::analyze::requires::Floor;
 use fatbin_core::target::BundleEntryId;
+use fatbin_core::target::compatibility::UnknownGenericId;
 use fatbin_core::target::runs_on::{CodeForm, Incompatibility, LoadMethod};
 
 /// Reason why a runtime does not select an image.
@@ -32,6 +33,14 @@ pub enum RejectReason {
         runtime: &'static str,
         /// The bundle entry ID.
         id: String,
+    },
+    /// The runtime does not find generic code for the device.
+    #[error("{runtime} {cause}")]
+    UnknownGenericId {
+        /// Name of the runtime.
+        runtime: &'static str,
+        /// The ID that it looks for.
+        cause: UnknownGenericId,
     },
     /// The runtime selects the image without checking all of its requirements, and then fails to load it.
     #[error("{runtime} selects it but cannot load it: {obstacle}")]

@@ -150,6 +150,29 @@ fn prints_both_answers_where_releases_of_libomptarget_differ() {
 }
 
 #[test]
+fn rocm_6_4_finds_spirv_by_one_id_and_later_releases_by_two() {
+    let module = [0x0723_0203_u32, 0x0001_0400, 0, 24, 0, 0x2_0011, 4, 0x2_0011, 6, 0x3_000e, 2, 2];
+    let module = module.map(u32::to_le_bytes).concat();
+    let sandbox = Sandbox::new();
+    let finds = |id: &str, status| {
+        let bundle = fatbin_core::format::bundle::write(&[(id, &module[..])], 4096).unwrap().to_vec();
+        let run = sandbox.file("bundle", bundle).fatbin("select -v --device gfx942 bundle");
+        assert_eq!(run.status, status, "{id}: {}", run.out);
+        run.out
+    };
+    let earlier = "HIP of ROCm 6.4 selects nothing";
+    assert!(!finds("hip-spirv64-amd-amdhsa--amdgcnspirv", 0).contains(earlier));
+    assert!(finds("hip-spirv64-amd-amdhsa-unknown-amdgcnspirv", 0).contains(earlier));
+    let requires = sandbox.fatbin("requires bundle").ok();
+    assert!(requires.contains("newer than ROCm 6.4") && requires.contains("-unknown-"), "{requires}");
+    let policy = "images.findable-by = ['rocm-7.2']\n";
+    sandbox.file("policy.toml", policy).fatbin("check --policy policy.toml bundle").ok();
+    sandbox.file("policy.toml", policy.replace("7.2", "6.4"));
+    assert_eq!(sandbox.fatbin("check --policy policy.toml bundle").status, 1);
+    assert!(!finds("hip-spirv64-amd-unknown-unknown-amdgcnspirv", 1).contains(earlier));
+}
+
+#[test]
 fn json_follows_its_schema() {
     let sandbox = fat_binary();
     let image = |index, image, arch, offset, chosen, reason| {

@@ -6,6 +6,7 @@ use fatbin_core::base::codec::Codec;
 use fatbin_core::format::readers::{Product, Reader};
 use fatbin_core::format::{ContainerType, ImageKind};
 use fatbin_core::scan::inventory::{CudaCode, Image, NestedImage};
+use fatbin_core::target::bundle_entry_id::FoundByHip;
 use fatbin_core::target::metal::System;
 use fatbin_core::target::nvptx::Arch;
 use fatbin_core::target::{BundleEntryId, OffloadKind, Platform};
@@ -94,8 +95,11 @@ pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Req
         _ => {}
     }
     let id = image.id.as_deref().and_then(BundleEntryId::parse);
-    if image.kind == Some(OffloadKind::Hip) && id.is_some_and(|id| !id.is_found_by_hip()) {
-        requirements.push(Requirement::EntryId);
+    if let Some(id) = id
+        && image.kind == Some(OffloadKind::Hip)
+        && id.found_by_hip() != FoundByHip::Always
+    {
+        requirements.push(Requirement::EntryId(id.found_by_hip()));
     }
     requirements
 }

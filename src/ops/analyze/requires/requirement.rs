@@ -6,6 +6,7 @@ use super::{Floor, Release, cuda};
 use fatbin_core::base::codec::Codec;
 use fatbin_core::format::ContainerType;
 use fatbin_core::format::readers::{Product, Reader};
+use fatbin_core::target::bundle_entry_id::FoundByHip;
 use fatbin_core::target::metal::System;
 use fatbin_core::target::nvptx::Arch;
 
@@ -48,13 +49,16 @@ pub enum Requirement {
         /// First release that reads it.
         first: Option<Reader>,
     },
-    /// A bundle entry ID that HIP's runtime does not find.
-    EntryId,
+    /// A bundle entry ID that some releases of HIP's runtime do not find.
+    EntryId(FoundByHip),
 }
 
 /// The newest release of ROCm with a HIP runtime that is known to compare the triple of entry IDs as text (llvm-project
 /// #214841, #217640).
 const ROCM_WITH_ONE_TRIPLE: Release = Release { product: Product::Rocm, version: (7, 2), driver: None };
+
+/// The newest release of ROCm that is known to look up SPIR-V by one ID.
+const ROCM_WITH_ONE_SPIRV_ID: Release = Release { product: Product::Rocm, version: (6, 4), driver: None };
 
 /// The newest release of CUDA whose driver is known to ignore images that are compressed together.
 const LAST_WITHOUT_GROUPS: (u32, u32) = (13, 0);
@@ -67,7 +71,7 @@ impl Requirement {
     pub fn product(self) -> Product {
         match self {
             Requirement::Container { product, .. } => product,
-            Requirement::EntryId => Product::Rocm,
+            Requirement::EntryId(_) => Product::Rocm,
             Requirement::Bitcode => Product::Llvm,
             Requirement::System(system, _) => Product::Apple(system),
             _ => Product::Cuda,
@@ -84,7 +88,7 @@ impl Requirement {
             Requirement::Device(_) => "device",
             Requirement::TileIr(_) | Requirement::UnknownKind(_) | Requirement::Bitcode => "kind",
             Requirement::Container { .. } => "container-version",
-            Requirement::EntryId => "entry-id",
+            Requirement::EntryId(_) => "entry-id",
             Requirement::System(..) => "system",
         }
     }
@@ -102,7 +106,8 @@ impl Requirement {
             Requirement::AbiOfCuda13 => cuda::toolkit((13, 0)),
             Requirement::Arch(arch) | Requirement::Device(arch) => cuda::arch(arch),
             Requirement::Container { first: Some(first), .. } => Floor::since(release_of(first)),
-            Requirement::EntryId => Floor::after(ROCM_WITH_ONE_TRIPLE),
+            Requirement::EntryId(FoundByHip::AfterRocm6_4) => Floor::after(ROCM_WITH_ONE_SPIRV_ID),
+            Requirement::EntryId(_) => Floor::after(ROCM_WITH_ONE_TRIPLE),
             Requirement::System(system, version) => {
                 Floor::since(Release { product: Product::Apple(system), version, driver: None })
             }
@@ -130,7 +135,8 @@ impl Requirement {
             }
             Requirement::Arch(_) | Requirement::Device(_) => "LLVM, NVPTXTargetParser.def",
             Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
-            Requirement::EntryId => "llvm-project #214841 and #217640",
+            Requirement::EntryId(FoundByHip::AfterRocm6_4) => "llvm-project #139112, and ROCm/clr, hip_fatbin.cpp",
+            Requirement::EntryId(_) => "llvm-project #214841 and #217640",
             Requirement::System(..) => "the header of the Metal library",
             Requirement::TileIr(Some(_)) => "Tile IR (CUDA 13.5), section Stability",
             Requirement::TileIr(None) | Requirement::UnknownKind(_) | Requirement::Bitcode => "no document states it",
@@ -175,7 +181,8 @@ impl fmt::Display for Requirement {
             Requirement::System(system, (major, minor)) => {
                 write!(f, "Metal library for {} {major}.{minor}", system.name())
             }
-            Requirement::EntryId => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
+            Requirement::EntryId(FoundByHip::AfterRocm6_4) => f.write_str("entry ID of SPIR-V with -unknown-"),
+            Requirement::EntryId(_) => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
         }
     }
 }

@@ -256,7 +256,7 @@ impl<'a> CandidateSet<'a> {
         device: &Device,
         check: Option<DriverCheck<'_>>,
     ) -> Option<(&'static Runtime, Selection)> {
-        let earlier = self.runtime.earlier?;
+        let earlier = self.runtime.earlier.or_else(|| entry_ids::earlier_release(self.runtime, &self.candidates))?;
         let selection = self.select_by(earlier, device, check);
         (selection.selected != self.select_with(device, check).selected).then_some((earlier, selection))
     }

@@ -66,6 +66,9 @@ impl Platform {
             if metal::System::named(processor).is_some() || metal::is_gpu_name(processor) {
                 return Some(Platform::Metal);
             }
+            if intel::is_name(processor) {
+                return Some(Platform::SpirV);
+            }
             let is_amd = processor == "amdgcnspirv" || is_known;
             let nvidia = || nvptx::Arch::parse(processor).map(|_| Platform::Nvidia);
             if is_amd { Some(Platform::Amd) } else { nvidia() }
@@ -231,6 +234,9 @@ impl Device {
         if let Some(model) = name.strip_prefix(intel::PREFIX) {
             return intel_devices(model).ok_or_else(|| unknown(name));
         }
+        if let Some(devices) = intel_devices(name) {
+            return Ok(devices);
+        }
         if Platform::of(Some(name), None) == Some(Platform::Host) {
             return Ok(vec![Device::Host(triple::architecture(name).unwrap_or(name).to_owned())]);
         }
@@ -260,7 +266,7 @@ impl Device {
 fn intel_devices(name: &str) -> Option<Vec<Device>> {
     match Model::all_named(name).as_slice() {
         [] => None,
-        [_] if Model::named(name).is_some() => Some(vec![Device::SpirV(Some(name.to_owned()))]),
+        [_] if Model::named(name).is_some() => Some(vec![Device::SpirV(Some(intel::spelled(name)))]),
         models => Some(models.iter().map(|model| Device::SpirV(Some(model.name.to_string()))).collect()),
     }
 }
@@ -323,6 +329,10 @@ mod tests {
             ("intel_gpu_pvc", "intel_gpu_pvc"),
             ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
             ("intel_gpu_12_55_8", "intel_gpu_12_55_8"),
+            ("pvc", "intel_gpu_pvc"),
+            ("ARL-H", "intel_gpu_arl_h"),
+            ("bmg", "intel_gpu_bmg_g21 intel_gpu_bmg_g31"),
+            ("intel_gpu_arl-h", "intel_gpu_arl_h"),
             ("intel_gpu_dg2", "intel_gpu_acm_g10 intel_gpu_acm_g11 intel_gpu_acm_g12"),
             ("H100", "sm_90"),
             ("9.0", "sm_90"),

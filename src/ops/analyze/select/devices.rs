@@ -33,6 +33,8 @@ impl NamedDevice {
             _ => match devices.as_slice() {
                 // `9.0` is named like `sm_90`.
                 [device @ Device::Nvidia(_)] => NamedDevice::new(&device.to_string(), devices.clone()),
+                // `arl-h` is named like `intel_gpu_arl_h`.
+                _ if intel::is_name(name) => NamedDevice::new(&intel::device_name(name), devices),
                 _ => NamedDevice::new(name, devices),
             },
         })

@@ -35,6 +35,18 @@ fn metal_compiles_a_library_for_its_system_only() {
 }
 
 #[test]
+fn a_system_may_have_a_patch_level() {
+    let sandbox = sandbox();
+    let mut bytes = sandbox.read("a.metallib");
+    bytes[12..16].copy_from_slice(&[26, 0, 6, 2]);
+    sandbox.file("a.metallib", bytes);
+    assert!(sandbox.fatbin("requires a.metallib").ok().contains("macOS 26.6.2 or newer"));
+    assert!(sandbox.fatbin("requires --json a.metallib").ok().contains("\"26.6.2\""));
+    assert!(sandbox.fatbin("scan a.metallib").ok().contains("air64-apple-macosx26.6.2"));
+    assert!(sandbox.fatbin("a.metallib").ok().contains("macOS 26.6.2"));
+}
+
+#[test]
 fn policies_name_the_system() {
     let sandbox = sandbox();
     for (policy, status) in [

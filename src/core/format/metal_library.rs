@@ -18,7 +18,7 @@ mod header {
     pub const PLATFORM: u64 = 4;
     /// Type of the library, see [`super::LibraryType`], and the system; bit 7 of the system is set if the release follows.
     pub const TYPE: u64 = 10;
-    /// Major number of the oldest release; the minor number follows.
+    /// Major number of the oldest release; the minor number and the patch level follow, in a byte each.
     pub const RELEASE: u64 = 12;
     /// Size of the library.
     pub const SIZE: u64 = 16;
@@ -228,7 +228,7 @@ fn function_type_of(number: u8) -> FunctionType {
 fn system_of(view: View<'_>, number: u8) -> Result<Option<(System, Release)>, Malformed> {
     let platform = view.u16("Metal library platform", header::PLATFORM)?;
     let major = view.u16("Metal library release", header::RELEASE)?;
-    let minor = view.from(header::RELEASE).u16("Metal library release", 2)?;
+    let [minor, patch] = view.from(header::RELEASE).u16("Metal library release", 2)?.to_le_bytes();
     let system = match number & 0x7f {
         1 => System::MacOs,
         2 => System::Ios,
@@ -238,7 +238,7 @@ fn system_of(view: View<'_>, number: u8) -> Result<Option<(System, Release)>, Ma
         0 => System::Ios,
         _ => return Ok(None),
     };
-    Ok(Some((system, (major.into(), minor.into()))))
+    Ok(Some((system, Release { major: major.into(), minor: minor.into(), patch: patch.into() })))
 }
 
 /// Checks the list of functions, and that each module has its hash.
@@ -305,13 +305,23 @@ pub(crate) mod tests {
         let bytes = library(&FUNCTIONS);
         let found = MetalLibrary::read(View::new(&[&bytes[..], b"what follows"].concat()))
             .map(|it| (it.system, it.view.size()));
-        assert_eq!(found, Ok((Some((System::MacOs, (14, 2))), bytes.len() as u64)));
+        assert_eq!(found, Ok((Some((System::MacOs, Release::new(14, 2))), bytes.len() as u64)));
         let library = MetalLibrary::read(View::new(&bytes)).unwrap();
         let functions: Vec<_> = library.functions().map(Result::unwrap).collect();
         let seen: Vec<_> = functions.iter().map(|it| (it.name, it.function_type, it.module.data())).collect();
         let expected = FUNCTIONS.map(|(name, number, module)| (name, function_type_of(number), module));
         assert_eq!(seen, expected);
         assert_eq!(check(View::new(&bytes)), Ok(()));
+    }
+
+    #[test]
+    fn a_release_may_have_a_patch_level() {
+        let mut bytes = library(&FUNCTIONS);
+        // The header of mlx.metallib in metaljax 0.11.9, whose modules are for macosx26.6.2.
+        bytes[12..16].copy_from_slice(&[0x1a, 0, 6, 2]);
+        let release = Release { major: 26, minor: 6, patch: 2 };
+        assert_eq!(MetalLibrary::read(View::new(&bytes)).unwrap().system, Some((System::MacOs, release)));
+        assert_eq!(release.to_string(), "26.6.2");
     }
 
     #[test]

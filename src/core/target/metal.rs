@@ -4,6 +4,8 @@
 //! states the system and its oldest release, not a GPU. Source of the words in triples: LLVM, `llvm/TargetParser/Triple.h`,
 //! and the modules of mlx-metal 0.32.4 (`air64_v26-apple-macosx14.0.0`).
 
+use std::fmt;
+
 use crate::base::short_text::ShortText;
 
 /// A system with a Metal driver.
@@ -45,8 +47,31 @@ const ROWS: [Row; 5] = [
     row(System::VisionOs, "xros", "visionos", "visionOS"),
 ];
 
-/// Major and minor number of a release of a system.
-pub type Release = (u32, u32);
+/// A release of a system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+    /// Patch level, such as 2 in 26.6.2.
+    pub patch: u32,
+}
+
+impl Release {
+    /// Creates a release without a patch level.
+    pub const fn new(major: u32, minor: u32) -> Release {
+        Release { major, minor, patch: 0 }
+    }
+}
+
+/// Formats the numbers. A patch level of 0 is left out.
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)?;
+        if self.patch == 0 { Ok(()) } else { write!(f, ".{}", self.patch) }
+    }
+}
 
 /// First word of the triple of AIR.
 pub const AIR64: &str = "air64";
@@ -116,12 +141,12 @@ impl System {
         let word = parts.next()?;
         let row = ROWS.iter().find(|row| row.word == word)?;
         let mut number = || parts.next()?.parse().ok();
-        Some((row.system, (number()?, number()?)))
+        Some((row.system, Release::new(number()?, number()?)))
     }
 
     /// Returns the triple of AIR for a release of the system.
-    pub(crate) fn triple(self, (major, minor): Release) -> String {
-        format!("{AIR64}-apple-{}{major}.{minor}.0", self.row().word)
+    pub(crate) fn triple(self, Release { major, minor, patch }: Release) -> String {
+        format!("{AIR64}-apple-{}{major}.{minor}.{patch}", self.row().word)
     }
 
     /// Returns the system of a triple, and its oldest release.
@@ -136,7 +161,8 @@ impl System {
         let mut numbers = system.strip_prefix(row.word)?.split('.').map(|number| number.parse().ok());
         let major = numbers.next()??;
         let minor = numbers.next().unwrap_or(Some(0))?;
-        Some((row.system, (major, minor)))
+        let patch = numbers.next().unwrap_or(Some(0))?;
+        Some((row.system, Release { major, minor, patch }))
     }
 }
 
@@ -147,10 +173,12 @@ mod tests {
     #[test]
     fn triples_lead_back_to_their_system() {
         for &system in System::ALL {
-            assert_eq!(System::of_triple(&system.triple((14, 2))), Some((system, (14, 2))));
+            for release in [Release::new(14, 2), Release { major: 26, minor: 6, patch: 2 }] {
+                assert_eq!(System::of_triple(&system.triple(release)), Some((system, release)));
+            }
             assert_eq!(System::named(system.device()), Some(system));
         }
-        assert_eq!(System::of_triple("air64_v26-apple-macosx14.0.0"), Some((System::MacOs, (14, 0))));
+        assert_eq!(System::of_triple("air64_v26-apple-macosx14.0.0"), Some((System::MacOs, Release::new(14, 0))));
         for other in ["arm64-apple-macosx14.0.0", "air64-apple-linux", "air64-apple-macosx", "air64"] {
             assert_eq!(System::of_triple(other), None, "{other}");
         }

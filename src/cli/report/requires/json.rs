@@ -114,7 +114,11 @@ fn floor(json: &mut JsonWriter, need: &Need) {
 
 fn release(json: &mut JsonWriter, release: Release) {
     let (major, minor) = release.version;
-    let text = if release.product == Product::Llvm { major.to_string() } else { format!("{major}.{minor}") };
+    let text = match (release.product, release.patch) {
+        (Product::Llvm, _) => major.to_string(),
+        (_, 0) => format!("{major}.{minor}"),
+        (_, patch) => format!("{major}.{minor}.{patch}"),
+    };
     json.field("release", text);
     json.optional("driver", release.driver.map(|driver| driver.to_string()));
 }

@@ -96,7 +96,7 @@ mod tests {
     use fatbin_core::format::readers::Product;
 
     fn release(version: (u32, u32), driver: Option<[u32; 3]>) -> Release {
-        Release { product: Product::Cuda, version, driver: driver.map(DriverNumber) }
+        Release { driver: driver.map(DriverNumber), ..Release::new(Product::Cuda, version) }
     }
 
     #[test]

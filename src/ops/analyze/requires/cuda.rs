@@ -112,7 +112,7 @@ const FIRST_TILE_IR: (u32, u32) = (13, 1);
 /// Returns a release of CUDA with its driver.
 pub fn release(version: (u32, u32)) -> Release {
     let driver = DRIVERS.iter().find(|(known, _)| *known == version).and_then(|(_, driver)| driver.map(DriverNumber));
-    Release { product: Product::Cuda, version, driver }
+    Release { driver, ..Release::new(Product::Cuda, version) }
 }
 
 /// Returns the CUDA release of a driver; `None` for a driver that is older or newer than the table. Missing parts of a

@@ -7,7 +7,7 @@ use fatbin_core::format::readers::{Product, Reader};
 use fatbin_core::format::{ContainerType, ImageKind};
 use fatbin_core::scan::inventory::{CudaCode, Image, NestedImage};
 use fatbin_core::target::bundle_entry_id::FoundByHip;
-use fatbin_core::target::metal::System;
+use fatbin_core::target::metal::{self, System};
 use fatbin_core::target::nvptx::Arch;
 use fatbin_core::target::{BundleEntryId, OffloadKind, Platform};
 
@@ -42,7 +42,7 @@ fn arch(image: &Image) -> Option<Arch> {
     image.arch.as_deref().and_then(Arch::parse)
 }
 
-fn system(image: &Image) -> Option<(System, (u32, u32))> {
+fn system(image: &Image) -> Option<(System, metal::Release)> {
     image.triple.as_deref().and_then(System::of_triple)
 }
 

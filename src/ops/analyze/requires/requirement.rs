@@ -7,7 +7,7 @@ use fatbin_core::base::codec::Codec;
 use fatbin_core::format::ContainerType;
 use fatbin_core::format::readers::{Product, Reader};
 use fatbin_core::target::bundle_entry_id::FoundByHip;
-use fatbin_core::target::metal::System;
+use fatbin_core::target::metal::{self, System};
 use fatbin_core::target::nvptx::Arch;
 
 /// A property of an image or of its container that old releases of a product do not support.
@@ -37,7 +37,7 @@ pub enum Requirement {
     /// LLVM bitcode.
     Bitcode,
     /// A Metal library for a system since a release.
-    System(System, (u32, u32)),
+    System(System, metal::Release),
     /// A version of a container, with the first release of a product that reads it, if any.
     Container {
         /// The product.
@@ -55,10 +55,10 @@ pub enum Requirement {
 
 /// The newest release of ROCm with a HIP runtime that is known to compare the triple of entry IDs as text (llvm-project
 /// #214841, #217640).
-const ROCM_WITH_ONE_TRIPLE: Release = Release { product: Product::Rocm, version: (7, 2), driver: None };
+const ROCM_WITH_ONE_TRIPLE: Release = Release::new(Product::Rocm, (7, 2));
 
 /// The newest release of ROCm that is known to look up SPIR-V by one ID.
-const ROCM_WITH_ONE_SPIRV_ID: Release = Release { product: Product::Rocm, version: (6, 4), driver: None };
+const ROCM_WITH_ONE_SPIRV_ID: Release = Release::new(Product::Rocm, (6, 4));
 
 /// The newest release of CUDA whose driver is known to ignore images that are compressed together.
 const LAST_WITHOUT_GROUPS: (u32, u32) = (13, 0);
@@ -108,9 +108,7 @@ impl Requirement {
             Requirement::Container { first: Some(first), .. } => Floor::since(release_of(first)),
             Requirement::EntryId(FoundByHip::AfterRocm6_4) => Floor::after(ROCM_WITH_ONE_SPIRV_ID),
             Requirement::EntryId(_) => Floor::after(ROCM_WITH_ONE_TRIPLE),
-            Requirement::System(system, version) => {
-                Floor::since(Release { product: Product::Apple(system), version, driver: None })
-            }
+            Requirement::System(system, release) => Floor::since(Release::of_system(system, release)),
             Requirement::Group => Floor::after(cuda::release(LAST_WITHOUT_GROUPS)),
             Requirement::Container { first: None, .. }
             | Requirement::Ptx(None)
@@ -148,7 +146,7 @@ fn release_of(reader: Reader) -> Release {
     let version = reader.release();
     match reader.product() {
         Product::Cuda => cuda::release(version),
-        product => Release { product, version, driver: None },
+        product => Release::new(product, version),
     }
 }
 
@@ -178,9 +176,7 @@ impl fmt::Display for Requirement {
                     None => write!(f, "{name} without a version{unread}"),
                 }
             }
-            Requirement::System(system, (major, minor)) => {
-                write!(f, "Metal library for {} {major}.{minor}", system.name())
-            }
+            Requirement::System(system, release) => write!(f, "Metal library for {} {release}", system.name()),
             Requirement::EntryId(FoundByHip::AfterRocm6_4) => f.write_str("entry ID of SPIR-V with -unknown-"),
             Requirement::EntryId(_) => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
         }

@@ -5,7 +5,7 @@ use super::wheel_name;
 use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
 use fatbin_core::base::file_path::FilePath;
-use fatbin_core::target::metal::System;
+use fatbin_core::target::metal::{Release, System};
 
 /// Checks that Metal libraries load on every system that the tag of the wheel allows.
 ///
@@ -14,7 +14,7 @@ pub fn allows_load(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleF
     let wheel = wheel_of(facts.path());
     for image in &facts.images {
         let Some((system, oldest)) = image.image.triple.as_deref().and_then(System::of_triple) else { continue };
-        let needs = format!("needs {} {}.{}", system.name(), oldest.0, oldest.1);
+        let needs = format!("needs {} {oldest}", system.name());
         let Some(tags) = wheel else {
             findings.add(undecided(format!("{needs}, and no wheel states what it is for")).image(image));
             continue;
@@ -29,7 +29,7 @@ pub fn allows_load(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleF
 
 /// Returns the oldest release of a system that a platform allows; `None` if the platform is another system.
 /// A wheel for `any` platform is installed on every release.
-fn oldest_of(tag: &str, system: System) -> Option<Option<(u32, u32)>> {
+fn oldest_of(tag: &str, system: System) -> Option<Option<Release>> {
     if tag == "any" {
         return Some(None);
     }
@@ -67,9 +67,9 @@ mod tests {
     #[test]
     fn tags_state_the_oldest_release_of_their_system() {
         let cases = [
-            ("macosx_10_9_x86_64", System::MacOs, Some(Some((10, 9)))),
-            ("macosx_11_0_universal2", System::MacOs, Some(Some((11, 0)))),
-            ("ios_13_0_arm64_iphoneos", System::Ios, Some(Some((13, 0)))),
+            ("macosx_10_9_x86_64", System::MacOs, Some(Some(Release::new(10, 9)))),
+            ("macosx_11_0_universal2", System::MacOs, Some(Some(Release::new(11, 0)))),
+            ("ios_13_0_arm64_iphoneos", System::Ios, Some(Some(Release::new(13, 0)))),
             ("macosx_11_0_arm64", System::Ios, None),
             ("manylinux_2_28_x86_64", System::MacOs, None),
             ("macosx_x_y_arm64", System::MacOs, None),

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::container_type::METAL_LIBRARY_MAGIC;
 use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
-use crate::target::metal::{Release, System};
+use crate::target::metal::{Language, Release, System};
 
 /// Fields of the header.
 mod header {
@@ -79,6 +79,8 @@ pub struct Function<'data> {
     pub name: &'data str,
     /// Type.
     pub function_type: FunctionType,
+    /// Version of the Metal language, if it is stated.
+    pub language: Option<Language>,
     /// The module.
     pub module: View<'data>,
     /// SHA-256 of the module, and its place in the list.
@@ -156,6 +158,7 @@ impl<'data> MetalLibrary<'data> {
         let mut place = None;
         let mut module_size = None;
         let mut hash = None;
+        let mut language = None;
         while let Some((tag, value)) = fields.next_field()? {
             match &tag {
                 b"NAME" => name = Some(value),
@@ -163,6 +166,11 @@ impl<'data> MetalLibrary<'data> {
                 b"HASH" => hash = Some(value),
                 // Offsets into the public metadata, the private metadata and the modules.
                 b"OFFT" => place = Some((value.u64("Metal function module", 16)?, value)),
+                // Versions of AIR and of the language, each a major and a minor number.
+                b"VERS" => {
+                    let number = |at| value.u16("Metal function version", at);
+                    language = Some((number(4)?, number(6)?));
+                }
                 b"MDSZ" => module_size = Some(value.u64("Metal function module size", 0)?),
                 _ => {}
             }
@@ -173,7 +181,8 @@ impl<'data> MetalLibrary<'data> {
         let size = module_size.ok_or_else(|| missing("Metal function module size"))?;
         let module = self.modules.part(at.field("Metal function module", 16), Extent { offset, size })?;
         let function_type = function_type_of(function_type.ok_or_else(|| missing("Metal function type"))?);
-        Ok((Function { name: name.c_string("Metal function name", 0)?, function_type, module, hash }, entry.size()))
+        let name = name.c_string("Metal function name", 0)?;
+        Ok((Function { name, function_type, language, module, hash }, entry.size()))
     }
 }
 
@@ -308,6 +317,7 @@ pub(crate) mod tests {
         assert_eq!(found, Ok((Some((System::MacOs, Release::new(14, 2))), bytes.len() as u64)));
         let library = MetalLibrary::read(View::new(&bytes)).unwrap();
         let functions: Vec<_> = library.functions().map(Result::unwrap).collect();
+        assert!(functions.iter().all(|function| function.language == Some((3, 1))));
         let seen: Vec<_> = functions.iter().map(|it| (it.name, it.function_type, it.module.data())).collect();
         let expected = FUNCTIONS.map(|(name, number, module)| (name, function_type_of(number), module));
         assert_eq!(seen, expected);

@@ -14,6 +14,7 @@
 //!     "devices": [ { "device": "sm_90", "runs": true,
 //!       "needs": [ { "product": "cuda", "preferred": { "known": true, "causes": [] },
 //!         "some": { "known": false, "newer_than": { "release": "13.5" }, "causes": [] } } ] } ],
+//!     "alternatives": [ { "images": [ 0, 1 ] } ],
 //!     "host_libraries": [ { "name": "libcudart.so.12", "product": "cuda", "major": 12, "loaded_by_name": false } ],
 //!     "errors": [] } ] }
 //! ```
@@ -71,6 +72,7 @@ fn file(json: &mut JsonWriter, required: &RequiredFile<'_>) {
         json.field("runs", it.runs);
         json.objects("needs", &it.needs, device_need);
     });
+    json.objects_if_any("alternatives", floors.alternatives(), |json, numbers| json.list("images", numbers));
     // Number of devices of the code that are not in the list.
     json.optional("omitted_devices", NonZero::new(required.omitted_devices));
     // Libraries of CUDA and ROCm that host code needs.

@@ -11,6 +11,7 @@ mod contradiction;
 mod cuda_code;
 mod device_link;
 mod kpack;
+mod metal_functions;
 mod not_opened;
 mod origin;
 mod property;
@@ -34,6 +35,7 @@ pub use contradiction::{OwnHeader, is_narrower};
 pub use cuda_code::CudaCode;
 pub use device_link::{CodeRole, DeviceLink, DeviceLinks, LinkInput, LinkPlace};
 pub use kpack::{FoundArchive, KpackReference};
+pub use metal_functions::MetalFunctions;
 pub use not_opened::NotOpened;
 pub use origin::{Origin, origin, stored_origin};
 pub use property::{Property, PropertySet, PropertyValue};
@@ -215,6 +217,9 @@ pub struct Image {
     /// Properties of NVIDIA code that its drivers depend on.
     #[doc(hidden)]
     pub cuda: CudaCode,
+    /// The functions of a Metal library.
+    #[doc(hidden)]
+    pub metal: Option<Box<MetalFunctions>>,
     /// A filter does not accept the image, and reports leave it out.
     #[doc(hidden)]
     pub is_left_out: bool,

@@ -90,7 +90,11 @@ pub fn requirements(nested: &NestedImage<'_>, read: Option<CudaCode>) -> Vec<Req
         ImageKind::TileIr => requirements.push(Requirement::TileIr(image.cuda.ir_version)),
         ImageKind::Bitcode => requirements.push(Requirement::Bitcode),
         ImageKind::MetalLibrary => {
-            requirements.extend(system(image).map(|(system, release)| Requirement::System(system, release)));
+            if let Some((system, release)) = system(image) {
+                requirements.push(Requirement::System(system, release));
+                let language = image.metal.as_ref().and_then(|functions| functions.language);
+                requirements.extend(language.map(|language| Requirement::MetalLanguage(system, language)));
+            }
         }
         _ => {}
     }

@@ -7,7 +7,7 @@ use fatbin_core::base::codec::Codec;
 use fatbin_core::format::ContainerType;
 use fatbin_core::format::readers::{Product, Reader};
 use fatbin_core::target::bundle_entry_id::FoundByHip;
-use fatbin_core::target::metal::{self, System};
+use fatbin_core::target::metal::{self, LanguageSupport, System};
 use fatbin_core::target::nvptx::Arch;
 
 /// A property of an image or of its container that old releases of a product do not support.
@@ -38,6 +38,8 @@ pub enum Requirement {
     Bitcode,
     /// A Metal library for a system since a release.
     System(System, metal::Release),
+    /// A function of a Metal library for a system, compiled from a version of the Metal language.
+    MetalLanguage(System, metal::Language),
     /// A version of a container, with the first release of a product that reads it, if any.
     Container {
         /// The product.
@@ -73,7 +75,7 @@ impl Requirement {
             Requirement::Container { product, .. } => product,
             Requirement::EntryId(_) => Product::Rocm,
             Requirement::Bitcode => Product::Llvm,
-            Requirement::System(system, _) => Product::Apple(system),
+            Requirement::System(system, _) | Requirement::MetalLanguage(system, _) => Product::Apple(system),
             _ => Product::Cuda,
         }
     }
@@ -90,7 +92,13 @@ impl Requirement {
             Requirement::Container { .. } => "container-version",
             Requirement::EntryId(_) => "entry-id",
             Requirement::System(..) => "system",
+            Requirement::MetalLanguage(..) => "language",
         }
+    }
+
+    /// Returns whether only some functions of an image have the property, so that the image loads without it.
+    pub fn is_of_functions(self) -> bool {
+        matches!(self, Requirement::MetalLanguage(..))
     }
 
     /// Returns the floor of an image with this property.
@@ -109,6 +117,11 @@ impl Requirement {
             Requirement::EntryId(FoundByHip::AfterRocm6_4) => Floor::after(ROCM_WITH_ONE_SPIRV_ID),
             Requirement::EntryId(_) => Floor::after(ROCM_WITH_ONE_TRIPLE),
             Requirement::System(system, release) => Floor::since(Release::of_system(system, release)),
+            Requirement::MetalLanguage(system, language) => match system.supports(language) {
+                Some(LanguageSupport::Since(release)) => Floor::since(Release::of_system(system, release)),
+                Some(LanguageSupport::After(release)) => Floor::after(Release::of_system(system, release)),
+                None => Floor::NONE,
+            },
             Requirement::Group => Floor::after(cuda::release(LAST_WITHOUT_GROUPS)),
             Requirement::Container { first: None, .. }
             | Requirement::Ptx(None)
@@ -136,6 +149,7 @@ impl Requirement {
             Requirement::EntryId(FoundByHip::AfterRocm6_4) => "llvm-project #139112, and ROCm/clr, hip_fatbin.cpp",
             Requirement::EntryId(_) => "llvm-project #214841 and #217640",
             Requirement::System(..) => "the header of the Metal library",
+            Requirement::MetalLanguage(..) => "Apple, MTLLibrary.h, MTLLanguageVersion",
             Requirement::TileIr(Some(_)) => "Tile IR (CUDA 13.5), section Stability",
             Requirement::TileIr(None) | Requirement::UnknownKind(_) | Requirement::Bitcode => "no document states it",
         }
@@ -177,6 +191,7 @@ impl fmt::Display for Requirement {
                 }
             }
             Requirement::System(system, release) => write!(f, "Metal library for {} {release}", system.name()),
+            Requirement::MetalLanguage(_, (major, minor)) => write!(f, "Metal language {major}.{minor}"),
             Requirement::EntryId(FoundByHip::AfterRocm6_4) => f.write_str("entry ID of SPIR-V with -unknown-"),
             Requirement::EntryId(_) => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
         }

@@ -4,6 +4,7 @@
 //! [`fatbin_core::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order that a runtime
 //! tries its images in.
 
+pub mod alternatives;
 mod answers;
 mod code_form;
 mod cost;

@@ -1,7 +1,8 @@
 //! `requires --json`: one document of schema `fatbin.requires/1`. Later versions of fatbin only add fields.
 //!
 //! A floor that is known has `known: true` and `at_least`, the oldest release that works; without `at_least`, no
-//! requirement is known. Driver versions are for Linux on x86-64.
+//! requirement is known. Driver versions are for Linux on x86-64, or for
+//! Windows in files for Windows.
 //!
 //! ```text
 //! { "schema": "fatbin.requires/1",

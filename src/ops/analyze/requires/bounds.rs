@@ -50,6 +50,12 @@ impl Floor {
         Floor { least: Limit::ANY, most: Floor::since(release).most }
     }
 
+    /// Returns the floor with other releases in its bounds.
+    pub fn map(self, change: impl Fn(Release) -> Release) -> Floor {
+        let of_limit = |limit: Limit| Limit { release: limit.release.map(&change), ..limit };
+        Floor { least: of_limit(self.least), most: self.most.map(of_limit) }
+    }
+
     /// Returns whether it is known.
     pub fn is_known(self) -> bool {
         self.most == Some(self.least)

@@ -14,5 +14,5 @@ mod requirement;
 pub use bounds::{Floor, Limit};
 pub use driver::Driver;
 pub use image::{ToolkitBytes, products, requirements, unread_toolkit};
-pub use release::{DriverNumber, Release};
+pub use release::{DriverNumber, DriverSystem, Release};
 pub use requirement::Requirement;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use fatbin_core::format::readers::Product;
+use fatbin_core::scan::inventory::{File, FileFormat};
 use fatbin_core::target::metal;
 
 /// A release of a product. Releases of one product are ordered by their age.
@@ -14,8 +15,27 @@ pub struct Release {
     pub version: (u32, u32),
     /// Patch level of a system. 0 for other products.
     pub patch: u32,
-    /// Number of the driver for Linux, where one is known.
+    /// Number of the driver for Linux, or for Windows in the floors of a file for Windows, where one is known.
     pub driver: Option<DriverNumber>,
+}
+
+/// System that a driver is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriverSystem {
+    /// Linux.
+    Linux,
+    /// Windows.
+    Windows,
+}
+
+impl DriverSystem {
+    /// Returns the system of the drivers that load the code of a file.
+    pub fn of(file: &File) -> DriverSystem {
+        match file.format {
+            Some(FileFormat::Pe | FileFormat::Coff) => DriverSystem::Windows,
+            _ => DriverSystem::Linux,
+        }
+    }
 }
 
 /// Number of an NVIDIA driver, such as 550.54.14. Missing parts are 0.

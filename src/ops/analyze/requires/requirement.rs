@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Floor, Release, cuda};
+use super::{DriverSystem, Floor, Release, cuda};
 use fatbin_core::base::codec::Codec;
 use fatbin_core::format::ContainerType;
 use fatbin_core::format::readers::{Product, Reader};
@@ -129,6 +129,15 @@ impl Requirement {
             | Requirement::TileIr(None)
             | Requirement::UnknownKind(_)
             | Requirement::Bitcode => Floor::UNKNOWN,
+        }
+    }
+
+    /// Returns the floor with the numbers of the drivers for a system.
+    pub fn floor_on(self, system: DriverSystem) -> Floor {
+        let is_family = matches!(self, Requirement::Toolkit(_) | Requirement::AbiOfCuda13);
+        match system {
+            DriverSystem::Linux => self.floor(),
+            DriverSystem::Windows => self.floor().map(|release| cuda::on_windows(release, is_family)),
         }
     }
 

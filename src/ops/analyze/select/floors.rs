@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::alternatives::Alternatives;
 use super::needs::{FloorCause, ImageRequirements, Need};
 use super::{Candidate, CandidateSet, NamedDevice, RejectReason, candidate_sets, selected_by_program};
-use crate::analyze::requires::{Requirement, products};
+use crate::analyze::requires::{DriverSystem, Requirement, products};
 use fatbin_core::format::ImageKind;
 use fatbin_core::format::readers::Product;
 use fatbin_core::scan::inventory::{CodeRole, CudaCode, DeviceLinks, File};
@@ -168,7 +168,7 @@ impl<'a> FileFloors<'a> {
             }
         }
         let needs = joined(needs.into_iter().chain(alternatives.into_values()));
-        needs.into_iter().map(|need| need.with_device(device)).collect()
+        needs.into_iter().map(|need| need.with_device(device, self.requirements.system)).collect()
     }
 
     /// Returns whether anything in the file runs on one of these devices, also where no floor is known for it.
@@ -277,16 +277,16 @@ impl DeviceNeed {
     }
 
     /// Adds the requirement that a driver supports the device.
-    fn with_device(self, device: &Device) -> DeviceNeed {
+    fn with_device(self, device: &Device, system: DriverSystem) -> DeviceNeed {
         let &Device::Nvidia(number) = device else { return self };
         if self.product != Product::Cuda {
             return self;
         }
-        let device = Need::of_device(number);
+        let device = Need::of_device(number, system);
         let add = |need: Need| {
             let mut both = need.and(device.clone());
             let least = both.floor.least;
-            let is_image = |cause: &FloorCause| !cause.images.is_empty() && cause.requirement.floor().least == least;
+            let is_image = |cause: &FloorCause| !cause.images.is_empty() && cause.floor.least == least;
             if both.causes.iter().any(is_image) {
                 // An image explains the floor as well.
                 both.causes.retain(|cause| !cause.images.is_empty());

@@ -172,6 +172,36 @@ fn rocm_6_4_finds_spirv_by_one_id_and_later_releases_by_two() {
     assert!(!finds("hip-spirv64-amd-unknown-unknown-amdgcnspirv", 1).contains(earlier));
 }
 
+/// Returns a shader with an entry point, as spirv-as writes it.
+pub fn shader() -> Vec<u8> {
+    let header = [0x0723_0203_u32, 0x0001_0500, 0, 5, 0, 0x2_0011, 1, 0x3_000e, 0, 1];
+    let entry = [0x5_000f, 5, 1, u32::from_le_bytes(*b"main"), 0, 0x6_0010, 1, 17, 64, 1, 1];
+    let types = [0x2_0013, 2, 0x3_0021, 3, 2];
+    let function = [0x5_0036, 2, 1, 0, 3, 0x2_00f8, 4, 0x1_00fd, 0x1_0038];
+    [&header[..], &entry, &types, &function].concat().into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+#[test]
+fn every_device_with_vulkan_compiles_shaders() {
+    let sandbox = Sandbox::new();
+    sandbox.file("s.spv", shader());
+    assert!(sandbox.fatbin("scan s.spv").ok().contains("  spirv-unknown-vulkan  "));
+    for device in ["RX-7900-XTX", "H100", "spir64", "bmg"] {
+        let out = sandbox.fatbin(&format!("select --device {device} s.spv")).ok();
+        assert!(out.contains("Vulkan on") && out.contains("(JIT from SPIR-V)"), "{device}: {out}");
+    }
+    for device in ["macos", "x86_64"] {
+        assert_eq!(sandbox.fatbin(&format!("select --device {device} s.spv")).status, 1, "{device}");
+    }
+    // A kernel is for OpenCL and Level Zero.
+    let mut kernel = shader();
+    kernel[24] = 6;
+    kernel[32] = 2;
+    sandbox.file("k.spv", kernel);
+    assert_eq!(sandbox.fatbin("select --device H100 k.spv").status, 1);
+    assert!(sandbox.fatbin("select --device spir64 k.spv").ok().contains("SYCL on spir64"));
+}
+
 #[test]
 fn json_follows_its_schema() {
     let sandbox = fat_binary();

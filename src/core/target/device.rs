@@ -46,6 +46,10 @@ impl Platform {
     /// neither does.
     pub fn of(triple: Option<&str>, arch: Option<&str>) -> Option<Platform> {
         let stated = triple.and_then(|triple| {
+            // Shaders are for every platform with Vulkan.
+            if triple::is_vulkan(triple) {
+                return None;
+            }
             let mut parts = triple.split('-');
             let architecture = parts.next()?;
             let vendor = parts.next();
@@ -247,6 +251,11 @@ impl Device {
             }
             Err(cause) => Err(InvalidDevice::TargetId(cause)),
         }
+    }
+
+    /// Returns whether a driver of the platform may have Vulkan: it compiles shaders.
+    pub fn may_have_vulkan(&self) -> bool {
+        matches!(self.platform(), Platform::Amd | Platform::Nvidia | Platform::SpirV)
     }
 
     /// Platform of the device.

@@ -159,6 +159,9 @@ pub enum Incompatibility {
     /// It is AOT-compiled for an unspecified device.
     #[error("it is AOT-compiled for an unspecified device; if for this one, it is selected first")]
     UnspecifiedDevice,
+    /// It is a shader.
+    #[error("it is a shader for Vulkan")]
+    Shader,
     /// It is NVIDIA code with 32-bit addresses.
     #[error("it has 32-bit addresses, and 64-bit programs load 64-bit code only")]
     AddressSize,
@@ -206,6 +209,9 @@ pub struct Code<'a> {
 impl Code<'_> {
     /// Returns how a device runs the code, or the reason why it does not.
     pub fn runs_on(&self, device: &Device) -> Result<LoadMethod, Incompatibility> {
+        if self.is_shader() {
+            return if device.may_have_vulkan() { Ok(LoadMethod::FromSpirV) } else { Err(Incompatibility::Shader) };
+        }
         match (Platform::of(self.triple, self.arch), self.form) {
             (_, CodeForm::LinkTime) => return Err(Incompatibility::LinkTime),
             (_, CodeForm::OptixIr) => return Err(Incompatibility::OptixIr),
@@ -237,6 +243,11 @@ impl Code<'_> {
                 }
             },
         }
+    }
+
+    /// Returns whether it is a shader, which drivers compile for Vulkan.
+    pub fn is_shader(&self) -> bool {
+        self.form == CodeForm::SpirV && self.triple.is_some_and(triple::is_vulkan)
     }
 
     /// Returns the method for this form of code. Anything but machine code is compiled first.

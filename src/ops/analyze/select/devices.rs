@@ -104,7 +104,7 @@ impl NamedDevice {
         let mut sets = candidate_sets(file);
         sets.retain(|set| set.role != CodeRole::Leftover);
         let is_selected = |device: &Device| sets.iter().any(|set| !set.needed_on(device).is_empty());
-        let is_for = |device: &Device| selected_by_program(file).any(|it| it.platform() == Some(device.platform()));
+        let is_for = |device: &Device| selected_by_program(file).any(|it| it.is_for(device));
         self.devices.iter().any(|device| is_selected(device) || is_for(device))
     }
 

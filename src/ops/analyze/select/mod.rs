@@ -28,6 +28,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 mod together;
+mod vulkan;
 
 pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap, relocatable_archs};
 pub use devices::NamedDevice;
@@ -144,7 +145,7 @@ impl<'a> Found<'a> {
         let candidate = Candidate::new(nested);
         let Found { all, places, links } = self;
         let mut add = |candidate: Candidate<'a>, own, id, new: &dyn Fn() -> CandidateSet<'a>| {
-            let runtime = Runtime::of(candidate.image.kind, candidate.platform());
+            let runtime = candidate.runtime();
             let place = *places.entry((runtime.kind, own, id)).or_insert(all.len());
             if place == all.len() {
                 all.push(new());
@@ -208,7 +209,7 @@ impl<'a> Candidate<'a> {
 impl<'a> CandidateSet<'a> {
     /// Creates the set of a container without images, with the runtime of a candidate.
     fn new(container: &'a Container, candidate: Candidate<'_>, role: CodeRole) -> Self {
-        let runtime = Runtime::of(candidate.image.kind, candidate.platform());
+        let runtime = candidate.runtime();
         CandidateSet {
             container,
             runtime,
@@ -226,8 +227,7 @@ impl<'a> CandidateSet<'a> {
 
     /// Returns whether any image is for the platform of this device, registered or not.
     pub fn is_for_platform(&self, device: &Device) -> bool {
-        let platform = Some(device.platform());
-        self.candidates.iter().any(|candidate| candidate.platform() == platform)
+        self.candidates.iter().any(|candidate| candidate.is_for(device))
     }
 
     /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing

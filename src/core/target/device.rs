@@ -241,7 +241,8 @@ impl Device {
         if let Some(devices) = intel_devices(name) {
             return Ok(devices);
         }
-        if Platform::of(Some(name), None) == Some(Platform::Host) {
+        // LLVM has an architecture `arc`, and Intel GPUs such as `arc-b580`.
+        if Platform::of(Some(name), None) == Some(Platform::Host) && gpu_names::named(name).is_none() {
             return Ok(vec![Device::Host(triple::architecture(name).unwrap_or(name).to_owned())]);
         }
         match TargetId::parse(name) {
@@ -254,6 +255,7 @@ impl Device {
     }
 
     /// Returns whether a driver of the platform may have Vulkan: it compiles shaders.
+    #[doc(hidden)]
     pub fn may_have_vulkan(&self) -> bool {
         matches!(self.platform(), Platform::Amd | Platform::Nvidia | Platform::SpirV)
     }
@@ -339,6 +341,7 @@ mod tests {
             ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
             ("intel_gpu_12_55_8", "intel_gpu_12_55_8"),
             ("pvc", "intel_gpu_pvc"),
+            ("arc-b580", "intel_gpu_bmg_g21"),
             ("ARL-H", "intel_gpu_arl_h"),
             ("bmg", "intel_gpu_bmg_g21 intel_gpu_bmg_g31"),
             ("intel_gpu_arl-h", "intel_gpu_arl_h"),

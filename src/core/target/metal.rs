@@ -177,6 +177,7 @@ impl System {
 
     /// Returns the releases that support a version of the language; `None` for systems whose releases are not in the
     /// table, and for versions that the system never had.
+    #[doc(hidden)]
     pub fn supports(self, language: Language) -> Option<LanguageSupport> {
         let of_row = |&(_, mac_os, ios): &(Language, Option<Release>, Release)| match self {
             System::MacOs => mac_os,

@@ -118,9 +118,10 @@ fn sentences(required: &RequiredFile<'_>) -> Vec<String> {
 /// Formats what a device needs for its preferred image. A Metal library may load where some of its functions fail.
 fn of_device(need: &DeviceNeed) -> String {
     let all = or_newer(need.product, &need.preferred);
-    match has_functions(need) {
-        true => format!("{} to load; {all} for all functions", or_newer(need.product, &need.some)),
-        false => all,
+    if has_functions(need) {
+        format!("{} to load; {all} for all functions", or_newer(need.product, &need.some))
+    } else {
+        all
     }
 }
 

@@ -122,7 +122,7 @@ impl Run<'_> {
             .arguments
             .scan
             .limits
-            .scanner(self.problems.session(), Options::default())
+            .scanner(self.problems.session(), Options::for_answers())
             .with_cache(CacheBudget::default());
         let (mut status, mut archives) = (Status::No, KpackArchives::default());
         let mut run = FilterRun::new(&filter);

@@ -57,7 +57,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let mut status = Status::No;
     let mut archives = KpackArchives::default();
     let mut report = Report::new(form, session);
-    let scanner = arguments.scan.limits.scanner(session, Options::default());
+    let scanner = arguments.scan.limits.scanner(session, Options::for_answers());
     let keeps = requested.are_all();
     let analyze = |_, outcome| {
         let (file, error) = Survey::of_outcome(outcome, &|_| wanted(), &mut |_| ());
@@ -206,7 +206,7 @@ fn required<'a>(analyzed: &'a Survey, devices: Option<&[NamedDevice]>) -> Requir
     let (devices, omitted_devices) = devices.map_or_else(|| floors.devices(), |devices| (devices.to_vec(), 0));
     let required = |device: NamedDevice| {
         let needs = floors.on_all(&device.devices);
-        RequiredDevice { runs: !needs.is_empty() || floors.runs_on(&device.devices), needs, device }
+        RequiredDevice { runs: floors.runs_on(&device.devices), needs, device }
     };
     let devices = devices.into_iter().map(required).collect();
     RequiredFile { floors, devices, omitted_devices, host: analyzed.host.as_ref() }

@@ -64,9 +64,8 @@ impl Scanned {
         (ImageRequirements::new(file, &codes), is_read)
     }
 
-    /// Reads the images in the gaps of a file to list the kernels in them. Sets without kernels have no gaps: nvcc's
-    /// link step adds such a set to every program.
-    fn gaps<'a>(&self, answered: &mut AnsweredFile<'a>, problems: &Problems) -> Vec<KernelGap<'a>> {
+    /// Reads the images in the gaps of a file to list the kernels in them.
+    fn gaps<'a>(&self, answered: &AnsweredFile<'a>, problems: &Problems) -> Vec<KernelGap<'a>> {
         let mut kernels = BTreeMap::new();
         if let Scanned::Open { file, kernels: known } = self {
             let unserved = answered.gaps().into_iter().flat_map(|gap| gap.images);
@@ -79,7 +78,6 @@ impl Scanned {
             }
             kernels.clone_from(&known.borrow());
         }
-        answered.leave_out_sets(|number| kernels.get(&number).is_some_and(BTreeSet::is_empty));
         let gaps = answered.gaps().into_iter().map(|gap| {
             let own = gap.images.iter().filter_map(|number| kernels.get(number));
             KernelGap { kernels: own.flatten().cloned().collect(), gap }
@@ -96,7 +94,7 @@ impl Scanned {
         problems: &Problems,
     ) -> (AnsweredFile<'a>, Vec<KernelGap<'a>>, bool) {
         let mut is_complete = true;
-        let mut answered = match driver {
+        let answered = match driver {
             None => AnsweredFile::new(self.file(), &device.devices),
             Some(driver) => {
                 let (requirements, is_read) = self.requirements(problems);
@@ -105,7 +103,7 @@ impl Scanned {
                 AnsweredFile::with_driver(self.file(), &device.devices, Some(check))
             }
         };
-        let gaps = self.gaps(&mut answered, problems);
+        let gaps = self.gaps(&answered, problems);
         (answered, gaps, is_complete)
     }
 }

@@ -20,7 +20,7 @@ use fatbin_core::base::io::{Access, Input};
 use fatbin_core::scan::Options;
 use fatbin_core::target::machine;
 use fatbin_ops::analyze::requires::Driver;
-use fatbin_ops::analyze::select::{AnsweredFile, NamedDevice, RequestedDevice};
+use fatbin_ops::analyze::select::{AnsweredFile, FileAnswer, NamedDevice, RequestedDevice};
 
 /// Maximum number of files that have a line each without `--verbose`.
 const MAX_FILES: usize = 8;
@@ -34,18 +34,17 @@ const MAX_LISTS: usize = 3;
 /// each device comes first. Name a device by its GPU (H100, RTX-4090, MI300X), or with everything that code can depend on
 /// (gfx90a:sramecc+:xnack-, sm_90, x86_64, spir64, intel_gpu_pvc); for features that the name leaves open, all answers
 /// are printed where they differ. Of many files, those that lack something have a line. -v prints a line for each file and all
-/// lists of images. Images without a container are only listed,
-/// because the program selects them by its own rules. For a file that is split by rocm-kpack, the answers come from its
+/// lists of images. Images without a container have one answer, because the program selects from them by its own rules:
+/// the best of them. A container without kernels asks for nothing. For a file that is split by rocm-kpack, the answers come from its
 /// kpack archives, for the loaders of all releases. With --driver, images that this NVIDIA driver cannot load are
 /// rejected.
 ///
 /// Several packages, several devices with several files, and --machine have one answer: for each device how the libraries
 /// run, for each package the same, and what no package has. Files whose paths differ only by processors are one library.
-/// Images without a container count if they run.
 ///
-/// Exit status: 0 if every container with code for such devices has an image for this one, 1 if one has none or no
-/// container has such code, 2 for trouble, and where the answer is not known: only the program knows what it loads, or
-/// an image is of a kind that is newer than fatbin.
+/// Exit status: 0 if every container with code for such devices has an image for each of them, 1 if one has none or no
+/// container has such code, 2 for trouble, and where the answer is not known, as for an image of a kind that is newer than
+/// fatbin.
 #[derive(Args)]
 #[command(mut_arg("device", |option| option.required_unless_present("machine")))]
 pub struct Arguments {
@@ -63,8 +62,13 @@ pub struct Arguments {
     #[arg(long, value_name = "DRIVER", value_parser = parse_driver, help_heading = JUDGEMENT)]
     driver: Option<Driver>,
 
-    /// Require an image from every container with code for such devices, also from containers with specialized code
+    /// Require an image from some container with code for such devices instead of from every one: libraries have
+    /// containers with specialized code for few devices
     #[arg(long, help_heading = JUDGEMENT)]
+    some: bool,
+
+    /// Require an image from every container with code for such devices, which is the default
+    #[arg(long, hide = true, conflicts_with = "some")]
     every: bool,
 
     #[command(flatten)]
@@ -80,7 +84,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let mut is_trouble = false;
     let mut outcomes = Vec::new();
     arguments.scan.inputs.scan(
-        &arguments.scan.limits.scanner(session, Options::default()),
+        &arguments.scan.limits.scanner(session, Options::for_answers()),
         &problems,
         &mut |outcome| {
             let scanned = Scanned::new(outcome, &problems);
@@ -94,7 +98,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         driver: arguments.driver.as_ref(),
         names: &arguments.scan.inputs.names(),
         is_machine: arguments.machine.is_some(),
-        every: arguments.every,
+        some: arguments.some,
     };
     let is_json = arguments.format.is_json();
     let is_one = arguments.devices.named().len() == 1 && !arguments.devices.are_all();
@@ -108,7 +112,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         answers.add(device, &arguments, &outcomes, &problems);
     }
     answers.print(&arguments, session)?;
-    Ok(answers.status(arguments.every, session))
+    Ok(answers.status(&request, &outcomes, session))
 }
 
 /// Reads the list of GPUs of a machine.
@@ -193,20 +197,23 @@ impl<'a> Answers<'a> {
         Ok(out.flush()?)
     }
 
-    fn status(&self, every: bool, session: &Session) -> Status {
-        let answered = || self.by_device.iter().flatten().map(|(it, _)| it);
-        let is_trouble = self.is_trouble || answered().any(AnsweredFile::is_undecided);
-        let is_file_served = |it: &AnsweredFile<'_>| if every { it.is_served_everywhere() } else { it.is_served() };
-        let is_device_served = |answered: &Vec<Answer<'_>>| {
-            answered.iter().any(|(it, _)| it.is_relevant()) && answered.iter().all(|(it, _)| is_file_served(it))
-        };
+    fn status(&self, request: &SetRequest<'_>, files: &[Scanned], session: &Session) -> Status {
+        let readable = || files.iter().zip(0..).filter(|(scanned, _)| scanned.file().failure.is_none());
         let mut unlinked = BTreeSet::new();
-        for (device, answered) in self.devices.iter().zip(&self.by_device) {
-            let unserved = answered.iter().filter(|(it, _)| !it.is_relevant() || !is_file_served(it));
-            unlinked.extend(unserved.map(|(it, _)| report::to_be_linked(it.file, device.devices[0].platform())));
+        let mut unserved = Vec::new();
+        let mut is_trouble = self.is_trouble;
+        for (index, (device, answered)) in self.devices.iter().zip(&self.by_device).enumerate() {
+            let on_device = request.about(device);
+            let mut answers = readable().map(|(_, number): (_, usize)| FileAnswer::of(&answered[number].0));
+            let set = on_device.joined(files, &mut |_, _| answers.next().flatten());
+            let own = on_device.status(&set);
+            is_trouble |= own == Status::Trouble;
+            if own == Status::No {
+                unserved.push(index);
+                let lacking = answered.iter().filter(|(it, _)| !it.is_served_everywhere() || !it.is_relevant());
+                unlinked.extend(lacking.map(|(it, _)| report::to_be_linked(it.file, device.devices[0].platform())));
+            }
         }
-        let unserved: Vec<usize> =
-            (0..self.by_device.len()).filter(|&device| !is_device_served(&self.by_device[device])).collect();
         match (unlinked.first(), unserved.as_slice()) {
             (Some(Some(answer)), _) if !unlinked.contains(&None) => session.record_answer(answer.clone()),
             (_, &[first, ref others @ ..]) => session.record_answer(self.without_code(first, others.len())),

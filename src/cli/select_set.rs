@@ -1,6 +1,6 @@
 //! `fatbin select` about a set of packages and several devices.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, is_separator};
 
 use super::Status;
@@ -11,7 +11,9 @@ use super::session::Session;
 use crate::report;
 use fatbin_core::base::file_path::FilePath;
 use fatbin_ops::analyze::requires::Driver;
-use fatbin_ops::analyze::select::{MemberAnswer, RequestedDevice, Service, SetMember, SetSelection};
+use fatbin_ops::analyze::select::{
+    FileAnswer, LibraryName, NamedDevice, Outcome, RequestedDevice, SetMember, SetSelection,
+};
 
 /// Endings of archives that are inputs of a linker and no packages.
 const LINKED: [&str; 2] = [".a", ".lib"];
@@ -29,8 +31,8 @@ pub struct SetRequest<'a> {
     pub names: &'a [String],
     /// The devices are the GPUs of a machine.
     pub is_machine: bool,
-    /// Each choice must have an image.
-    pub every: bool,
+    /// One library that runs is enough.
+    pub some: bool,
 }
 
 /// The answer, and whether all images were read.
@@ -46,13 +48,16 @@ fn image_around(path: &str) -> Option<&str> {
 }
 
 impl SetRequest<'_> {
-    /// Returns whether the inputs are several packages, or several files for several devices.
+    /// Returns whether the inputs are several packages, files of one library for different processors, or several files
+    /// for several devices.
     pub fn is_about_set(&self, files: &[Scanned]) -> bool {
         let with_code: Vec<&FilePath> =
             files.iter().map(Scanned::file).filter(|it| it.has_device_code()).map(|it| &it.path).collect();
         let packages = with_code.iter().filter_map(|path| self.package_of(path));
         let packages = packages.filter(|package| !LINKED.iter().any(|ending| package.ends_with(ending)));
-        packages.collect::<BTreeSet<_>>().len() > 1 || (self.devices.len() > 1 && with_code.len() > 1)
+        let libraries: BTreeSet<String> = with_code.iter().map(|path| LibraryName::of(path, "").into_key()).collect();
+        let are_joined = libraries.len() < with_code.len();
+        packages.collect::<BTreeSet<_>>().len() > 1 || are_joined || (self.devices.len() > 1 && with_code.len() > 1)
     }
 
     /// Returns the path of the package around a file: the outermost archive, the image of containers around it, or the first directory in an input. `None`
@@ -73,24 +78,48 @@ impl SetRequest<'_> {
         self.names.iter().find_map(below)
     }
 
+    /// Returns the request for one device alone.
+    pub fn about(&self, device: &NamedDevice) -> SetRequest<'_> {
+        SetRequest { devices: vec![RequestedDevice { device: device.clone(), count: None }], ..*self }
+    }
+
     /// Selects on all devices.
     pub fn answer<'a>(&'a self, files: &'a [Scanned], problems: &Problems) -> AnsweredSet<'a> {
         let mut is_complete = true;
+        let set = self.joined(files, &mut |scanned, requested| {
+            let (answered, _, is_read) = scanned.answers(&requested.device, self.driver, problems);
+            is_complete &= is_read;
+            FileAnswer::of(&answered)
+        });
+        AnsweredSet { set, is_complete }
+    }
+
+    /// Joins the answers of files, each for all devices.
+    pub fn joined<'a>(
+        &'a self,
+        files: &'a [Scanned],
+        answer: &mut dyn FnMut(&'a Scanned, &'a RequestedDevice) -> Option<FileAnswer>,
+    ) -> SetSelection<'a> {
         let mut members = Vec::new();
         for scanned in files.iter().filter(|it| it.file().failure.is_none()) {
             let file = scanned.file();
-            let of_device = |requested: &'a RequestedDevice| {
-                let (answered, _, is_read) = scanned.answers(&requested.device, self.driver, problems);
-                is_complete &= is_read;
-                MemberAnswer::of(&answered, &requested.device.devices)
-            };
-            let answers = self.devices.iter().map(of_device).collect();
+            let answers = self.devices.iter().map(|requested| answer(scanned, requested)).collect();
             let directory = || file.path.printed().parent().map(|it| it.to_string_lossy().into_owned());
             let package = self.package_of(&file.path).map(str::to_owned).or_else(directory);
             let package = package.filter(|it| !it.is_empty()).unwrap_or(HERE.to_owned());
             members.push(SetMember { file, package, answers });
         }
-        AnsweredSet { set: SetSelection::new(&self.devices, members), is_complete }
+        SetSelection::new(&self.devices, members)
+    }
+
+    /// Returns the exit status. It depends on what runs, and not on the number of files or devices.
+    pub fn status(&self, set: &SetSelection<'_>) -> Status {
+        match set.outcome() {
+            Outcome::Undecided => Status::Trouble,
+            Outcome::Served => Status::Yes,
+            Outcome::Partly | Outcome::Nothing if self.some && set.runs_somewhere() => Status::Yes,
+            Outcome::Partly | Outcome::Nothing => Status::No,
+        }
     }
 }
 
@@ -112,19 +141,6 @@ impl AnsweredSet<'_> {
         let mut out = session.output(&screen);
         out.write(&text)?;
         out.flush()?;
-        Ok(self.status(request.every))
-    }
-
-    /// Every library must run on every device, and each device needs one.
-    fn status(&self, every: bool) -> Status {
-        let counts: Vec<_> = (0..self.set.devices.len()).map(|device| self.set.counts(device)).collect();
-        let has = |service| counts.iter().any(|counts| counts.contains_key(&service));
-        let answers = self.set.libraries.iter().flat_map(|it| &it.members).flat_map(|it| it.answers.iter().flatten());
-        let has_gap = |answer: &MemberAnswer| answer.choices.contains_key(&Service::Nothing);
-        if !self.is_complete || has(Service::Undecided) {
-            return Status::Trouble;
-        }
-        let is_missing = has(Service::Nothing) || counts.iter().any(BTreeMap::is_empty);
-        if is_missing || (every && answers.into_iter().any(has_gap)) { Status::No } else { Status::Yes }
+        Ok(if self.is_complete { request.status(&self.set) } else { Status::Trouble })
     }
 }

@@ -52,21 +52,25 @@ fn extract_writes_their_bytes_and_inspect_reads_them() {
 }
 
 #[test]
-fn select_does_not_decide_what_only_the_program_knows() {
+fn the_best_of_the_embedded_images_is_the_answer() {
     let sandbox = sandbox();
     let run = sandbox.fatbin("select --device sm_90 blobs.o");
     let text = "\
-blobs.o: H100 sm_90: cannot decide: the program selects from 2 embedded images
+blobs.o: H100 sm_90: native: the program selects from 2 embedded images
 blobs.o: 2 embedded NVIDIA images, from which the program selects by its own rules
   NUMBER  ARCH   IMAGE  SYMBOL
        0  sm_90  elf    k90
        2  sm_80  ptx    text
 ";
-    assert_eq!((run.status, run.out.as_str()), (2, text));
+    assert_eq!((run.status, run.out.as_str()), (0, text));
     let document = json(&sandbox, "select --device sm_90 --json blobs.o");
     let images = document["files"][0]["selected_by_program"].as_array().unwrap();
     assert_eq!(images.iter().map(|image| image["index"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 2]);
-    // No image for devices of this kind is an answer.
+    let run = sandbox.fatbin("select --device sm_75 blobs.o");
+    assert_eq!(
+        (run.status, run.out.lines().next().unwrap()),
+        (1, "blobs.o: T4 sm_75: nothing: the program selects from 2 embedded images")
+    );
     let run = sandbox.fatbin("select --device spir64 blobs.o");
     assert_eq!((run.status, run.out.as_str()), (1, "blobs.o: no code for SPIR-V devices\n"));
     // Beside a container, its answer counts.

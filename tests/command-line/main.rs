@@ -1,6 +1,7 @@
 //! The program from the outside: output, exit statuses, files.
 
 mod addr2line;
+mod agreement;
 mod appended;
 mod bad_input;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -53,6 +54,7 @@ mod lto_ir;
 mod messages;
 mod metadata;
 mod metal;
+mod modules;
 #[cfg(target_os = "linux")]
 mod names;
 mod nvidia_32_bit;

@@ -124,7 +124,7 @@ fn options(flags: u32) -> Result<Options> {
     if unknown != 0 {
         return Err(Failure::argument(format_args!("flags: unknown flag {unknown:#x}")));
     }
-    let mut options = Options::default();
+    let mut options = Options::for_answers();
     options.structure_only = flags & FATBIN_OPEN_FAST != 0;
     options.hash = flags & FATBIN_OPEN_HASH != 0;
     Ok(options)

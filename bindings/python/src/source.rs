@@ -168,7 +168,7 @@ pub fn access(map: bool) -> Access {
 #[pyfunction]
 #[pyo3(signature = (*sources, fast = false, hash = false, map = true))]
 pub fn scan(py: Python<'_>, sources: Vec<Argument>, fast: bool, hash: bool, map: bool) -> PyResult<Vec<Py<File>>> {
-    let mut options = Options::default();
+    let mut options = Options::for_answers();
     options.structure_only = fast;
     options.hash = hash;
     let scanned = py.detach(|| scan_all(sources, options, access(map))).map_err(|error| from_error(&error))?;

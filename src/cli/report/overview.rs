@@ -329,19 +329,9 @@ impl View<'_, '_> {
 
     /// The devices that run some of the kernels, and that have no code for others.
     fn partly_served(&self) -> Vec<Item> {
-        let coverage = &self.overview.coverage;
-        let has = |cells: &[(CoverageCell<'_>, usize)], is_wanted: fn(CoverageCell<'_>) -> bool| {
-            cells.iter().any(|(cell, _)| is_wanted(*cell))
-        };
-        let runs = |cell: CoverageCell<'_>| matches!(cell, CoverageCell::Runs { .. });
-        let devices: Vec<String> = self
-            .overview
-            .devices
-            .iter()
-            .zip(coverage.cells_by_device())
-            .filter(|(_, cells)| has(cells, runs) && has(cells, is_none))
-            .map(|(device, _)| printable(&device.title()))
-            .collect();
+        let partly = self.overview.coverage.partly_served();
+        let partly = partly.iter().filter_map(|&index| self.overview.devices.get(index));
+        let devices: Vec<String> = partly.map(|device| printable(&device.title())).collect();
         if devices.is_empty() {
             return vec![("none".to_owned(), Some(Meaning::Usual))];
         }

@@ -183,6 +183,15 @@ pub fn kernels(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> 
     }
 }
 
+/// Returns whether an image was read completely and holds no kernel.
+pub fn holds_no_kernel(image_kind: ImageKind, view: View<'_>) -> bool {
+    let inspection = match image_kind {
+        ImageKind::Elf => elf_image(view, Parts::Kernels),
+        _ => inspect_mangled(image_kind, view),
+    };
+    inspection.kernels.is_empty() && inspection.not_inspected.is_none() && inspection.problems.is_empty()
+}
+
 /// Parts of an image to inspect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {

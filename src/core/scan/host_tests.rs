@@ -25,7 +25,7 @@ mod registration;
 #[path = "sycl_tests.rs"]
 mod sycl;
 
-const STRUCTURE_ONLY: Options = Options { structure_only: true, hash: false, calls: Calls::No };
+const STRUCTURE_ONLY: Options = Options { structure_only: true, hash: false, kernels: false, calls: Calls::No };
 
 fn bundle() -> Vec<u8> {
     bundle::write(&[("hipv4-amdgcn-amd-amdhsa--gfx906", &b"device code"[..])], 1).unwrap().to_vec()

@@ -77,6 +77,9 @@ pub struct Options {
     pub structure_only: bool,
     /// Hashes every image, which reads all of its bytes.
     pub hash: bool,
+    /// Reads small images to find those that hold no kernel.
+    #[doc(hidden)]
+    pub kernels: bool,
     /// Files whose calls of functions that load device code are signs, if they have no device code.
     pub(crate) calls: Calls,
 }
@@ -105,6 +108,12 @@ impl Options {
     #[doc(hidden)]
     pub fn with_hash(self, hash: bool) -> Self {
         Options { hash, ..self }
+    }
+
+    /// Options of scans whose files are passed to `select`: which image runs depends on the images that hold no kernel, so
+    /// small images are read.
+    pub fn for_answers() -> Self {
+        Options { kernels: true, ..Options::default() }
     }
 
     /// Sets the files whose calls are signs of device code.

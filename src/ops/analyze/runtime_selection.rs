@@ -43,7 +43,7 @@ pub fn select<'a>(file: &'a File, devices: &'a [Device]) -> Vec<RuntimeSelection
     let of_set = |set: &AnsweredSet<'a>| -> Vec<_> {
         set.answers.iter().map(|answer| RuntimeSelection::new(set, answer)).collect()
     };
-    answered.relevant().flat_map(of_set).collect()
+    answered.listed().flat_map(of_set).collect()
 }
 
 impl<'a> RuntimeSelection<'a> {

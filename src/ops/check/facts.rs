@@ -57,6 +57,8 @@ pub enum ImageCode {
     For32Bit(String),
     /// Code for a system that no runtime of GPU programs uses, by its name in reports.
     OtherSystem(String),
+    /// Code without kernels, by its name in reports. No device needs it.
+    WithoutKernels(String),
     /// Code that may be for any target.
     Unknown(UnknownCode),
     /// No code.
@@ -97,6 +99,9 @@ impl UnknownCode {
 impl ImageCode {
     fn of(image: &Image, is_code_of_file: bool) -> ImageCode {
         match ImageCode::stated(image) {
+            ImageCode::For(target) if !is_code_of_file && image.holds_no_kernel => {
+                ImageCode::WithoutKernels(target.to_string())
+            }
             ImageCode::For(target) if !is_code_of_file => ImageCode::Intermediate(target.to_string()),
             ImageCode::For(target) => match image.load_obstacle() {
                 Some(Incompatibility::Unlinked) => ImageCode::Intermediate(target.to_string()),
@@ -150,6 +155,7 @@ impl ImageCode {
             ImageCode::Intermediate(arch) => Some(format!("{arch} (unlinked)")),
             ImageCode::For32Bit(arch) => Some(format!("{arch} (32-bit)")),
             ImageCode::OtherSystem(name) => Some(name.clone()),
+            ImageCode::WithoutKernels(name) => Some(format!("{name} (no kernels)")),
             ImageCode::Unknown(why) => Some(why.label().to_owned()),
             ImageCode::Empty => None,
         }

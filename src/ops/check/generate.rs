@@ -65,7 +65,11 @@ fn targets(facts: &FileFacts<'_>) -> BTreeSet<String> {
 fn is_nameable(code: &ImageCode) -> bool {
     match code {
         ImageCode::For(target) => PolicyTarget::parse(&target.to_string()).is_ok(),
-        ImageCode::Intermediate(_) | ImageCode::For32Bit(_) | ImageCode::OtherSystem(_) | ImageCode::Empty => true,
+        ImageCode::Intermediate(_)
+        | ImageCode::For32Bit(_)
+        | ImageCode::OtherSystem(_)
+        | ImageCode::WithoutKernels(_)
+        | ImageCode::Empty => true,
         ImageCode::Unknown(_) => false,
     }
 }

@@ -180,7 +180,10 @@ fn summary(coverage: &Coverage<'_>, screen: &Screen) -> String {
     let kernels = counted(coverage.kernels.len(), "kernel");
     let devices = counted(coverage.devices.len(), "device");
     let mut text = match coverage.kernels_with_gaps() {
-        0 => format!("{kernels}, {devices}, no gaps\n"),
+        0 => match coverage.partly_served().len() {
+            0 => format!("{kernels}, {devices}, no gaps\n"),
+            count => format!("{kernels}, {devices}, {} without code for some kernels\n", counted(count, "device")),
+        },
         gaps => format!("{kernels}, {devices}, {}\n", screen.paint(Meaning::Bad, &format!("{gaps} with gaps"))),
     };
     if coverage.kernels.is_empty() || coverage.devices.is_empty() {

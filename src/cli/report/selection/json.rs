@@ -9,10 +9,10 @@
 //!   "device": "gfx90a",
 //!   "driver": "driver 550.54.14",
 //!   "devices": [ "gfx90a:sramecc+:xnack+", "gfx90a:sramecc+:xnack-" ],
-//!   "files": [ { "path": "a.whl!lib/x.so",
+//!   "files": [ { "path": "a.whl!lib/x.so", "answer": "native", "modules": { "native": 2, "nothing": 1 },
 //!     "choices": [ { "type": "bundle", "section": ".hip_fatbin", "offset": 4096,
 //!       "runtime": { "name": "HIP", "release": "ROCm 7", "order": "..." },
-//!       "concerned": true,
+//!       "concerned": true, "without_kernels": true,
 //!       "answers": [ { "devices": [ "gfx90a:sramecc+:xnack+" ],
 //!         "answer": "native|compatible|generic|jit-link|jit-ptx|jit-spirv|jit-bitcode|nothing|undecided", "chosen": 1,
 //!         "images": [ { "index": 0, "kind": "hip", "image": "elf", "triple": "amdgcn-amd-amdhsa", "arch": "gfx90a:xnack-",
@@ -31,7 +31,9 @@ use super::kpack::write_reference;
 use crate::report::json::{errors, identity};
 use fatbin_core::base::json::{JsonWriter, json_document};
 use fatbin_core::target::Device;
-use fatbin_ops::analyze::select::{AnsweredFile, AnsweredSet, Candidate, CandidateSet, CandidateVerdict, Selection};
+use fatbin_ops::analyze::select::{
+    AnsweredFile, AnsweredSet, Candidate, CandidateSet, CandidateVerdict, FileAnswer, Selection,
+};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.select/1";
@@ -51,6 +53,14 @@ pub fn selection_json(
         json.list("devices", devices.iter().map(ToString::to_string));
         json.objects("files", files, |json, (answered, gaps)| {
             json.field("path", answered.file.path.as_str());
+            if let Some(answer) = FileAnswer::of(answered) {
+                json.field("answer", answer.service.name());
+                json.object("modules", |json| {
+                    for (service, count) in &answer.choices {
+                        json.field(service.name(), count);
+                    }
+                });
+            }
             json.objects("choices", &answered.sets, choice);
             json.objects_if_any("kpack", &answered.kpack, write_reference);
             // Images without a container for the platform of the devices. The program may select them, by its own rules.
@@ -77,6 +87,8 @@ fn choice(json: &mut JsonWriter, answered: &AnsweredSet<'_>) {
     });
     // It has code for the platform of the devices.
     json.field("concerned", answered.is_relevant);
+    // No device needs it: its images hold no kernel.
+    json.optional("without_kernels", (!set.has_kernels).then_some(true));
     json.objects("answers", &answered.answers, |json, it| {
         json.list("devices", it.devices.iter().map(ToString::to_string));
         answer(json, set, &it.selection);

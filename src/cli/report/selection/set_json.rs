@@ -5,7 +5,7 @@ use super::set::title;
 use fatbin_core::base::json::{JsonWriter, json_document};
 use fatbin_core::target::gfx_override::{GfxOverride, VARIABLE};
 use fatbin_ops::analyze::select::{
-    Library, MemberAnswer, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetSelection,
+    FileAnswer, Library, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetSelection,
 };
 
 /// Name and number of the schema.
@@ -88,7 +88,7 @@ fn library(json: &mut JsonWriter, set: &SetSelection<'_>, library: &Library<'_>)
     });
 }
 
-fn write_answer(json: &mut JsonWriter, requested: &RequestedDevice, answer: &MemberAnswer) {
+fn write_answer(json: &mut JsonWriter, requested: &RequestedDevice, answer: &FileAnswer) {
     json.field("device", &requested.device.name);
     json.field("answer", answer.service.name());
     json.optional("arch", answer.arch.as_ref());

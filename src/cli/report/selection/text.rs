@@ -10,7 +10,8 @@ use fatbin_core::scan::inventory::{CodeRole, File};
 use fatbin_core::target::runs_on::LoadMethod;
 use fatbin_core::target::{Device, Platform};
 use fatbin_ops::analyze::select::{
-    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, Selection, relocatable_archs,
+    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, FileAnswer, Selection, Service,
+    relocatable_archs,
 };
 
 /// Verdicts that have colors.
@@ -23,7 +24,7 @@ const REJECTED: &str = "rejected";
 pub fn selection_lists(answered: &AnsweredFile<'_>, name: &str, screen: &Screen) -> Vec<Block> {
     let mut blocks: Vec<(Block, usize)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for set in answered.relevant() {
+    for set in answered.listed() {
         for answer in &set.answers {
             let devices: Vec<String> = answer.devices.iter().map(ToString::to_string).collect();
             let is_for_all = set.answers.len() == 1;
@@ -146,14 +147,19 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
     if relevant.is_empty() && !answered.kpack.is_empty() {
         return answered.kpack.iter().map(|it| headline(path, &kpack::summary(name, it), screen)).collect();
     }
-    if answered.depends_on_program() {
+    if let Some(answer) = FileAnswer::of(answered).filter(|_| relevant.is_empty()) {
         let images = counted(answered.selected_by_program.len(), "embedded image");
-        return headline(path, &format!("{name}: cannot decide: the program selects from {images}"), screen);
+        let service = screen.paint(meaning_of_service(answer.service), answer.service.name());
+        return headline(path, &format!("{name}: {service}: the program selects from {images}"), screen);
     }
     let unregistered = match answered.unregistered() {
         0 => String::new(),
         count => format!("; {} that no wrapper registers", counted(count, "container")),
     };
+    if relevant.is_empty() && answered.listed().next().is_some() {
+        let answer = format!("{name}: no kernels in the code for {} devices", device.platform().name());
+        return headline(path, &screen.paint(Meaning::Usual, &answer), screen);
+    }
     if relevant.is_empty() {
         let answer = screen.paint(Meaning::Usual, &without_code(answered.file, device.platform()));
         return headline(path, &format!("{answer}{unregistered}"), screen);
@@ -199,6 +205,14 @@ fn outcomes<'a>(relevant: impl Iterator<Item = &'a AnsweredSet<'a>>, screen: &Sc
         .into_iter()
         .map(|((_, name), (meaning, count))| screen.paint(meaning, &format!("{}{name}", number(count))));
     outcomes.collect::<Vec<_>>().join(", ")
+}
+
+fn meaning_of_service(service: Service) -> Meaning {
+    match service {
+        Service::Native | Service::Compatible => Meaning::Good,
+        Service::Jit | Service::Undecided => Meaning::Unsure,
+        Service::Nothing => Meaning::Bad,
+    }
 }
 
 /// Code that is compiled when it is loaded is less than the device can have.

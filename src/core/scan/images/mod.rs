@@ -7,6 +7,7 @@
 #[cfg(feature = "full")]
 pub mod at_turn;
 pub mod hash;
+mod kernels;
 pub mod map;
 pub mod stream_memory;
 #[cfg(feature = "files")]
@@ -71,6 +72,7 @@ impl<S: Source> Scan<S> {
         let cache = Arc::new(cache);
         let scan = Scan { source, file, cache, budget: own_budget, unreleased: Unreleased::default() };
         let scan = if options.hash { scan.with_hashes() } else { scan };
+        let scan = if options.kernels { scan.with_images_without_kernels() } else { scan };
         Ok(scan)
     }
 

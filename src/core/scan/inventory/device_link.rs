@@ -190,10 +190,12 @@ impl<'a> DeviceLinks<'a> {
 
     /// True if an image is code of the file for the devices that it states. Relocatable code of a finished file counts
     /// if the other inputs of its link have code for all of these devices, too. Machine code also needs machine code in
-    /// the other inputs. The device runtime never counts.
+    /// the other inputs. The device runtime never counts, and linked code without kernels does not, either: nvcc links
+    /// such code for sm_75 into every program whose link names no architecture.
     pub fn is_code_of_file(&self, nested: &NestedImage<'_>) -> bool {
         match self.role_of(nested) {
-            CodeRole::Loaded | CodeRole::LinkInput => true,
+            CodeRole::Loaded => !nested.image.holds_no_kernel,
+            CodeRole::LinkInput => true,
             CodeRole::Leftover => false,
             CodeRole::Relinked => {
                 let own = Served::by(nested.image);

@@ -191,6 +191,9 @@ pub struct Image {
     /// True for an AMD code object that must be linked before a runtime loads it.
     #[doc(hidden)]
     pub is_unlinked: bool,
+    /// True for machine code and PTX that was read and holds no kernel.
+    #[doc(hidden)]
+    pub holds_no_kernel: bool,
     /// Bundle entry ID.
     pub id: Option<String>,
     /// Keys and values in the container.

@@ -1,5 +1,6 @@
 //! The order of images in a file. One walk gives every image its index.
 
+use std::collections::BTreeSet;
 use std::slice;
 
 use super::{Container, File, Image, Registration};
@@ -136,6 +137,11 @@ impl File {
         leave_out(&mut self.containers, &mut (0..).map(is_accepted));
     }
 
+    /// Marks the images of [`File::device_images`] with these indices: they hold no kernel.
+    pub(crate) fn mark_without_kernels(&mut self, indices: &BTreeSet<usize>) {
+        mark_without_kernels(&mut self.containers, &mut (0..).map(|index| indices.contains(&index)));
+    }
+
     /// Entries that hold only properties.
     #[doc(hidden)]
     pub fn metadata_entries(&self) -> impl Iterator<Item = &Image> {
@@ -173,6 +179,17 @@ fn leave_out(containers: &mut [Container], accepted: &mut impl Iterator<Item = b
         } else {
             leave_out(&mut image.containers, accepted);
             image.is_left_out = image.containers.iter().all(Container::is_left_out);
+        }
+    }
+}
+
+/// Marks the images that are stated. `stated` has the device images.
+fn mark_without_kernels(containers: &mut [Container], stated: &mut impl Iterator<Item = bool>) {
+    for image in containers.iter_mut().flat_map(|container| &mut container.images) {
+        if !image.containers.is_empty() {
+            mark_without_kernels(&mut image.containers, stated);
+        } else if image.is_device_image() {
+            image.holds_no_kernel = stated.next().unwrap_or_default();
         }
     }
 }

@@ -130,6 +130,7 @@ impl InventoryBuilder<'_> {
             own_arch: own.arch,
             own_triple: own.triple,
             is_unlinked: own.is_unlinked,
+            holds_no_kernel: false,
             id: image.id.map(str::to_owned),
             symbol: image.symbol.map(str::to_owned),
             size_is_estimated: !image.has_stated_end,

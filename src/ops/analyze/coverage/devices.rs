@@ -35,7 +35,7 @@ impl<'a> Coverage<'a> {
     /// Kernels for other platforms are left out.
     pub fn cells_by_device(&self) -> Vec<Vec<(CoverageCell<'a>, usize)>> {
         let mut kernels_of_rows: BTreeMap<RowNumber, usize> = BTreeMap::new();
-        for row in self.kernels.iter().filter_map(|kernel| kernel.row) {
+        for row in self.kernels.iter().map(|kernel| kernel.row) {
             *kernels_of_rows.entry(row).or_default() += 1;
         }
         let mut devices: Vec<Vec<(CoverageCell<'_>, usize)>> = vec![Vec::new(); self.devices.len()];
@@ -54,9 +54,19 @@ impl<'a> Coverage<'a> {
         devices
     }
 
+    /// Returns the indexes of the devices that run some of the kernels, and that have no code for others.
+    pub fn partly_served(&self) -> Vec<usize> {
+        let is_partly = |cells: &[(CoverageCell<'_>, usize)]| {
+            let has = |accepts: fn(CoverageCell<'_>) -> bool| cells.iter().any(|(cell, _)| accepts(*cell));
+            has(|cell| matches!(cell, CoverageCell::Runs { .. })) && has(|cell| cell == CoverageCell::None)
+        };
+        let cells = self.cells_by_device();
+        cells.iter().enumerate().filter(|(_, cells)| is_partly(cells)).map(|(index, _)| index).collect()
+    }
+
     /// Returns the number of kernels that run as native code on every device of their platforms.
     pub fn native_everywhere(&self) -> usize {
-        self.kernels.iter().filter(|kernel| kernel.row.is_some() && self.cells(kernel).all(is_native)).count()
+        self.kernels.iter().filter(|kernel| self.cells(kernel).all(is_native)).count()
     }
 
     /// Returns the number of kernels on each device, by cell.

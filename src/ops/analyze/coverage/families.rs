@@ -15,7 +15,7 @@ pub struct KernelFamily {
     /// Number of kernels.
     pub kernels: usize,
     /// Rows of the kernels, and their numbers of kernels.
-    rows: BTreeMap<Option<RowNumber>, usize>,
+    rows: BTreeMap<RowNumber, usize>,
 }
 
 /// The kernels of a family on a device.
@@ -41,7 +41,7 @@ impl<'a> Coverage<'a> {
             *family.rows.entry(kernel.row).or_default() += 1;
         }
         let mut families: Vec<KernelFamily> = families.into_values().collect();
-        let gaps = |(row, kernels): (&Option<RowNumber>, &usize)| row.map_or(0, |row| self.rows.gaps(row)) * kernels;
+        let gaps = |(row, kernels): (&RowNumber, &usize)| self.rows.gaps(*row) * kernels;
         families
             .sort_by_cached_key(|family| (Reverse(family.rows.iter().map(gaps).sum::<usize>()), family.name.clone()));
         families
@@ -50,8 +50,8 @@ impl<'a> Coverage<'a> {
     /// Returns the cells of a family: one for each device.
     pub fn family_cells(&self, family: &KernelFamily) -> Vec<FamilyCell<'a>> {
         let mut merged: Option<Vec<FamilyCell<'a>>> = None;
-        for (row, &kernels) in &family.rows {
-            let cells = self.rows.cells(row.unwrap_or(RowNumber::MAX)).map(|cell| FamilyCell {
+        for (&row, &kernels) in &family.rows {
+            let cells = self.rows.cells(row).map(|cell| FamilyCell {
                 running: if matches!(cell, CoverageCell::Runs { .. }) { kernels } else { 0 },
                 gaps: if cell == CoverageCell::Gap { kernels } else { 0 },
                 common: Some(cell),

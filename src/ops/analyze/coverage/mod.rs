@@ -6,6 +6,7 @@
 //! a device if the runtime selects an image of the set there, and only other images of the set have the kernel: its
 //! launch fails on that device, although the library has code for it. A set that has nothing for a device makes no gap.
 
+mod builder;
 mod devices;
 mod families;
 mod rows;
@@ -17,17 +18,18 @@ mod wavefront;
 pub use devices::{DeviceCounts, is_native};
 pub use families::FamilyCell;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::analyze::select::{CandidateSet, NamedDevice, candidate_sets, program_sets};
+use crate::analyze::select::NamedDevice;
 use crate::analyze::survey::{KernelNames, PackageSurvey, ShownNames, Survey};
-use fatbin_core::base::bytes::{Budget, Limits};
-use fatbin_core::base::error::{Cause, Malformed, Result};
+use builder::Builder;
+use fatbin_core::base::bytes::{Budget, Limits, total};
+use fatbin_core::base::error::{Malformed, Result};
 use fatbin_core::image::Kernel;
-use fatbin_core::scan::inventory::{CodeRole, DeviceLinks, File, Image};
+use fatbin_core::scan::inventory::{DeviceLinks, File, Image};
 use fatbin_core::target::Platform;
 use fatbin_core::target::runs_on::LoadMethod;
 use rows::{RowNumber, Rows};
@@ -54,15 +56,16 @@ pub struct Coverage<'a> {
     sets_with_gaps: Vec<(usize, SetCoverage<'a>)>,
 }
 
-/// One row: a kernel.
+/// One row: a kernel of modules that have the same cells. A kernel has several rows if its modules differ: code for a
+/// device in one module does not help another.
 #[derive(Debug)]
 pub struct CoveredKernel<'a> {
     /// Name that the runtime looks up.
     pub name: &'a str,
     /// Architectures and forms of the images that have it: `sm_90`, `sm_90 ptx`. Kernels share equal sets.
     pub archs: Arc<BTreeSet<String>>,
-    /// Row of the cells; absent for a kernel in relocatable code that nothing links.
-    row: Option<RowNumber>,
+    /// Row of the cells.
+    row: RowNumber,
     /// Indexes of the sets where the kernel has gaps.
     sets_with_gaps: Vec<usize>,
 }
@@ -168,13 +171,6 @@ impl<'a> InspectedImages<'a> {
         let images = images.filter(move |(nested, _)| links.is_code_of_file(nested));
         images.filter_map(|(nested, inspection)| Some((nested.image, (*inspection)?)))
     }
-
-    /// Returns the candidate sets of the file. A program may select each image that it embeds on its own, so each is a
-    /// set.
-    fn sets(&self) -> Vec<CandidateSet<'a>> {
-        let sets = candidate_sets(self.file).into_iter().filter(|set| set.role != CodeRole::Leftover);
-        sets.chain(program_sets(self.file)).collect()
-    }
 }
 
 fn devices_of(files: &[InspectedImages<'_>]) -> Vec<NamedDevice> {
@@ -194,23 +190,28 @@ impl<'a> Coverage<'a> {
     pub fn new(files: &[InspectedImages<'a>], devices: &[NamedDevice]) -> Result<Self> {
         let own_devices = devices_of(files);
         let columns = if devices.is_empty() { &own_devices[..] } else { devices };
-        let mut builder = Builder::default();
+        let mut builder = Builder::new(files, columns);
         for (number, file) in files.iter().enumerate() {
-            builder.add_archs(file);
+            builder.add_uninspected(file);
             let added = builder.add_sets(number, file, Columns { devices: columns, own_devices: &own_devices });
             let malformed = |cause| Malformed::new("kernels by device", 0, cause);
             added.map_err(|cause| malformed(cause).in_file(file.file.path.printed()))?;
         }
-        Ok(builder.finish(columns))
+        // The rows of libraries are merged at the end: they are as many as those of their files.
+        let size = total(files.iter().map(|file| file.file.size));
+        let budget = Budget::new(files.first().map(|file| file.limits).unwrap_or_default(), size);
+        let first = files.first().map_or(Path::new(""), |file| file.file.path.printed());
+        let malformed = |cause| Malformed::new("kernels by device", 0, cause).in_file(first);
+        builder.finish(columns, &budget).map_err(malformed)
     }
 
     /// Returns the cells of a kernel: one for each device.
     pub fn cells(&self, kernel: &CoveredKernel<'a>) -> impl ExactSizeIterator<Item = CoverageCell<'a>> + Clone {
-        self.rows.cells(kernel.row.unwrap_or(RowNumber::MAX))
+        self.rows.cells(kernel.row)
     }
 
     /// Returns the number of the row of a kernel: kernels with the same number have the same cells.
-    pub fn row_number(&self, kernel: &CoveredKernel<'a>) -> Option<RowNumber> {
+    pub fn row_number(&self, kernel: &CoveredKernel<'a>) -> RowNumber {
         kernel.row
     }
 
@@ -244,7 +245,7 @@ impl<'a> Coverage<'a> {
 
     /// Number of devices where a kernel has a gap.
     pub fn gaps_of(&self, kernel: &CoveredKernel<'a>) -> usize {
-        kernel.row.map_or(0, |row| self.rows.gaps(row))
+        self.rows.gaps(kernel.row)
     }
 
     /// Returns the number of kernels that have a gap.
@@ -278,14 +279,15 @@ impl<'a> CoverageCell<'a> {
         }
     }
 
-    /// Returns the cell of a device whose name denotes several: the kernel must run on each.
+    /// Returns the cell of a device whose name leaves two settings open, or of a kernel in two sets that a program uses:
+    /// the kernel must run in both.
     fn on_both(self, other: CoverageCell<'a>) -> CoverageCell<'a> {
         if other.rank() > self.rank() { other } else { self }
     }
 
-    /// Returns the cell of a kernel that is in two sets. If one set has a gap, the other does not close it: the program
-    /// does not launch the kernel from the other set.
-    fn in_both(self, other: CoverageCell<'a>) -> CoverageCell<'a> {
+    /// Returns the cell of a kernel in two sets that a program may use instead of each other. If one set has a gap, the
+    /// other does not close it: the program does not launch the kernel from the other set.
+    fn in_either(self, other: CoverageCell<'a>) -> CoverageCell<'a> {
         match (self, other) {
             (CoverageCell::Gap, _) | (_, CoverageCell::Gap) => CoverageCell::Gap,
             _ if other.rank() < self.rank() => other,
@@ -307,87 +309,5 @@ impl fmt::Display for CoverageCell<'_> {
             CoverageCell::OtherPlatform => "",
             CoverageCell::Gap => "GAP",
         })
-    }
-}
-
-/// The table while the sets are added.
-#[derive(Default)]
-struct Builder<'a> {
-    coverage: Coverage<'a>,
-    kernels: HashMap<&'a str, CoveredKernel<'a>>,
-    no_archs: Arc<BTreeSet<String>>,
-    /// Sets of archs, by the address of a set and the arch that was added to it.
-    archs: HashMap<(*const BTreeSet<String>, String), Arc<BTreeSet<String>>>,
-}
-
-impl<'a> Builder<'a> {
-    /// Adds the kernels of all images and the architectures that have them.
-    fn add_archs(&mut self, file: &InspectedImages<'a>) {
-        for (image, inspection) in file.images() {
-            let arch = image.arch_and_form();
-            if let Some(reason) = inspection.not_inspected {
-                *self.coverage.not_inspected.entry(UninspectedImages { arch, reason }).or_default() += file.files;
-                continue;
-            }
-            for name in inspection.names() {
-                let kernel = self.kernels.entry(name).or_insert_with(|| CoveredKernel {
-                    name,
-                    archs: Arc::clone(&self.no_archs),
-                    row: None,
-                    sets_with_gaps: Vec::new(),
-                });
-                if !kernel.archs.contains(&arch) {
-                    let known = self.archs.entry((Arc::as_ptr(&kernel.archs), arch.clone()));
-                    let with_arch = || Arc::new(kernel.archs.iter().chain([&arch]).cloned().collect());
-                    kernel.archs = Arc::clone(known.or_insert_with(with_arch));
-                }
-            }
-        }
-    }
-
-    /// Adds the cells of all kernels of a file.
-    fn add_sets(
-        &mut self,
-        number: usize,
-        file: &InspectedImages<'a>,
-        columns: Columns<'_>,
-    ) -> std::result::Result<(), Cause> {
-        let budget = Budget::new(file.limits, file.file.size);
-        for set in file.sets() {
-            let judged = SetCoverage::new(set, &file.inspections, columns, &mut self.coverage.rows, &budget)?;
-            let next = self.coverage.sets_with_gaps.len();
-            let mut has_gaps = false;
-            for (name, row) in judged.kernels() {
-                let Some(kernel) = self.kernels.get_mut(name) else { continue };
-                let rows = &mut self.coverage.rows;
-                kernel.row = Some(match kernel.row {
-                    Some(known) => rows.merge(known, row, &budget)?,
-                    None => row,
-                });
-                if rows.gaps(row) > 0 {
-                    has_gaps = true;
-                    kernel.sets_with_gaps.push(next);
-                }
-            }
-            if has_gaps {
-                self.coverage.sets_with_gaps.push((number, judged));
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(self, columns: &[NamedDevice]) -> Coverage<'a> {
-        let Builder { mut coverage, kernels, .. } = self;
-        let mut kernels: Vec<CoveredKernel<'_>> = kernels.into_values().collect();
-        let rows = &coverage.rows;
-        let figures = |row: Option<RowNumber>| row.map_or((0, 0), |row| (rows.gaps(row), rows.served(row)));
-        kernels.sort_by_cached_key(|kernel| {
-            let (gaps, served) = figures(kernel.row);
-            (Reverse(gaps), served, kernel.name)
-        });
-        coverage.kernels = kernels;
-        coverage.devices = columns.iter().map(|device| device.name.clone()).collect();
-        coverage.titles = columns.iter().map(NamedDevice::title).collect();
-        coverage
     }
 }

@@ -1,7 +1,9 @@
 //! Kernels of one candidate set by device.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
+use super::builder::{Archs, KnownArchs};
 use super::rows::{RowNumber, Rows};
 use super::wavefront::Wavefront;
 use super::{CoverageCell, ImageKernels};
@@ -81,14 +83,12 @@ impl<'a> SetCoverage<'a> {
         for group in groups {
             judged.charge_group(&group.holders, budget)?;
             let is_loadable = group.holders.iter().any(|index| loadable.contains(index));
-            let cells = judged.columns.iter().map(|column| {
-                let cells = column.iter().map(|selected| judged.cell(group, selected));
-                match cells.reduce(CoverageCell::on_both) {
-                    Some(CoverageCell::Gap) if !is_loadable => CoverageCell::None,
-                    cell => cell.unwrap_or(CoverageCell::None),
-                }
+            let settings = judged.columns.iter().flatten().map(|selected| match judged.cell(group, selected) {
+                CoverageCell::Gap if !is_loadable => CoverageCell::None,
+                cell => cell,
             });
-            numbers.insert(group.clone(), rows.add(cells, budget)?);
+            let cells: Vec<CoverageCell<'_>> = settings.collect();
+            numbers.insert(group.clone(), rows.add(cells.into_iter(), budget)?);
         }
         judged.rows = numbers;
         Ok(judged)
@@ -97,6 +97,22 @@ impl<'a> SetCoverage<'a> {
     /// Returns each kernel and its row.
     pub fn kernels(&self) -> impl Iterator<Item = (&'a str, RowNumber)> {
         self.kernels.iter().filter_map(|(name, group)| Some((*name, *self.rows.get(group)?)))
+    }
+
+    /// Returns the architectures and forms of the images that have each kernel, and that `is_code` accepts by their
+    /// numbers. Kernels in the same images share one set.
+    pub fn archs(&self, is_code: &dyn Fn(usize) -> bool, known: &mut KnownArchs) -> HashMap<&'a str, Archs> {
+        let mut of_groups: HashMap<&Group, Archs> = HashMap::new();
+        let mut of_kernels = HashMap::with_capacity(self.kernels.len());
+        for (name, group) in &self.kernels {
+            let archs = of_groups.entry(group).or_insert_with(|| {
+                let holders = group.holders.iter().filter_map(|index| self.set.candidates.get(*index));
+                let code = holders.filter(|candidate| is_code(candidate.number));
+                known.stored(code.map(|candidate| candidate.image.arch_and_form()).collect())
+            });
+            of_kernels.insert(*name, Arc::clone(archs));
+        }
+        of_kernels
     }
 
     /// Returns the row of a kernel.

@@ -12,6 +12,8 @@ use fatbin_core::target::{Device, Platform, natural_order};
 pub struct AnsweredFile<'a> {
     /// The file.
     pub file: &'a File,
+    /// The settings that the name of a device leaves open.
+    pub devices: &'a [Device],
     /// All candidate sets, in the order of their containers.
     pub sets: Vec<AnsweredSet<'a>>,
     /// Code in the file's kpack archives.
@@ -32,8 +34,6 @@ pub struct AnsweredSet<'a> {
     pub is_unregistered: bool,
     /// The different selections.
     pub answers: Vec<DeviceAnswer<'a>>,
-    /// True if its images have no kernels, so that no device needs it.
-    pub is_without_kernels: bool,
 }
 
 /// Candidate sets with code for the same processors, and none for some of the devices.
@@ -82,38 +82,22 @@ impl<'a> AnsweredFile<'a> {
         let selected_by_program = selected_by_program(file)
             .filter(|it| devices.iter().any(|device| it.platform() == Some(device.platform())))
             .collect();
-        AnsweredFile { file, sets: sets.collect(), kpack: kpack.collect(), selected_by_program }
+        AnsweredFile { file, devices, sets: sets.collect(), kpack: kpack.collect(), selected_by_program }
     }
 
     /// Returns whether an image is selected from each set with kernels and code for the platform of the devices, and
     /// every release of the loader finds each code object in kpack archives.
     pub fn is_served_everywhere(&self) -> bool {
-        let is_served = |set: &AnsweredSet<'_>| set.is_without_kernels || set.always_selects();
-        self.relevant().all(is_served) && self.kpack.iter().all(AnsweredReference::always_loads)
-    }
-
-    /// Marks the sets that no device needs, because `has_no_kernels` holds for each of their images.
-    pub fn leave_out_sets(&mut self, has_no_kernels: impl Fn(usize) -> bool) {
-        for answered in &mut self.sets {
-            let candidates = &answered.set.candidates;
-            answered.is_without_kernels = candidates.iter().all(|candidate| has_no_kernels(candidate.number));
-        }
-    }
-
-    /// Returns whether an image is selected from some set, if any has code for the platform of the devices. Libraries
-    /// have sets of specialized kernels, for one architecture only, that they launch on no other device.
-    pub fn is_served(&self) -> bool {
-        let mut relevant = self.relevant().peekable();
-        let is_any_served = relevant.peek().is_none() || relevant.any(AnsweredSet::always_selects);
-        is_any_served && self.kpack.iter().all(AnsweredReference::always_loads)
+        self.relevant().all(AnsweredSet::always_selects) && self.kpack.iter().all(AnsweredReference::always_loads)
     }
 
     /// Returns the sets that supply nothing for some of the devices, grouped by the processors that their code is for.
     pub fn gaps(&self) -> Vec<SelectionGap<'a>> {
         let mut gaps: BTreeMap<Vec<&str>, SelectionGap<'_>> = BTreeMap::new();
-        for answered in self.relevant().filter(|set| !set.is_without_kernels && set.selects_nothing()) {
+        for answered in self.relevant().filter(|set| set.selects_nothing()) {
             let candidates = answered.set.own_code();
-            let mut archs: Vec<&str> = candidates.iter().filter_map(|it| it.image.arch.as_deref()).collect();
+            let with_kernels = candidates.iter().filter(|it| !it.image.holds_no_kernel);
+            let mut archs: Vec<&str> = with_kernels.filter_map(|it| it.image.arch.as_deref()).collect();
             archs.sort_by_cached_key(|arch| natural_order(arch));
             archs.dedup();
             let gap = gaps.entry(archs.clone()).or_insert(SelectionGap { archs, choices: 0, images: Vec::new() });
@@ -123,21 +107,9 @@ impl<'a> AnsweredFile<'a> {
         gaps.into_values().collect()
     }
 
-    /// Returns whether the selection is unknown: only the program knows it, or it depends on an image without enough
-    /// known properties.
-    pub fn is_undecided(&self) -> bool {
-        self.depends_on_program() || self.relevant().any(|set| set.answers.iter().any(DeviceAnswer::is_undecided))
-    }
-
     /// Returns whether there is code for the platform of the devices.
     pub fn is_relevant(&self) -> bool {
         self.relevant().next().is_some() || !self.kpack.is_empty()
-    }
-
-    /// Returns whether only the program knows what it loads: no runtime selects code for the platform of the devices,
-    /// but the file has images that the program selects itself.
-    pub fn depends_on_program(&self) -> bool {
-        !self.is_relevant() && !self.selected_by_program.is_empty()
     }
 
     /// Returns the number of candidate sets with code for the platform of the devices that nothing in the file
@@ -146,8 +118,14 @@ impl<'a> AnsweredFile<'a> {
         self.sets.iter().filter(|set| set.is_unregistered).count()
     }
 
-    /// Returns the candidate sets with code for the platform of the devices that a runtime may load.
+    /// Returns the candidate sets with kernels and code for the platform of the devices that a runtime may load.
     pub fn relevant(&self) -> impl Iterator<Item = &AnsweredSet<'a>> {
+        self.listed().filter(|answered| answered.set.has_kernels)
+    }
+
+    /// Returns the candidate sets with code for the platform of the devices that a runtime may load. No device needs
+    /// the sets without kernels.
+    pub fn listed(&self) -> impl Iterator<Item = &AnsweredSet<'a>> {
         self.sets.iter().filter(|set| set.is_relevant)
     }
 }
@@ -172,7 +150,7 @@ impl<'a> AnsweredSet<'a> {
         }
         let is_relevant = devices.iter().any(|device| set.has_code_for(device));
         let is_unregistered = set.is_unregistered && devices.iter().any(|device| set.is_for_platform(device));
-        AnsweredSet { set, is_relevant, is_unregistered, answers, is_without_kernels: false }
+        AnsweredSet { set, is_relevant, is_unregistered, answers }
     }
 
     /// Returns whether it is known that nothing is selected on some device.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::{candidate_sets, selected_by_program};
+use super::{CandidateSet, candidate_sets, selected_by_program};
 use fatbin_core::scan::inventory::{CodeRole, File, Image};
 use fatbin_core::target::machine::ListedGpu;
 use fatbin_core::target::nvptx::NUMBERS;
@@ -103,7 +103,10 @@ impl NamedDevice {
     pub fn has_code_in(&self, file: &File) -> bool {
         let mut sets = candidate_sets(file);
         sets.retain(|set| set.role != CodeRole::Leftover);
-        let is_selected = |device: &Device| sets.iter().any(|set| !set.needed_on(device).is_empty());
+        let is_selected = |device: &Device| {
+            let takes = |set: &CandidateSet<'_>| !set.select_on(device).takes_nothing_else();
+            sets.iter().any(|set| set.has_kernels && !set.needed_on(device).is_empty() && takes(set))
+        };
         let is_for = |device: &Device| selected_by_program(file).any(|it| it.is_for(device));
         self.devices.iter().any(|device| is_selected(device) || is_for(device))
     }

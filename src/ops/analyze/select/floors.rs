@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::alternatives::Alternatives;
 use super::needs::{FloorCause, ImageRequirements, Need};
-use super::{Candidate, CandidateSet, NamedDevice, RejectReason, candidate_sets, selected_by_program};
+use super::{Candidate, CandidateSet, NamedDevice, RejectReason, candidate_sets, program_sets, selected_by_program};
 use crate::analyze::requires::{DriverSystem, Requirement, products};
 use fatbin_core::format::ImageKind;
 use fatbin_core::format::readers::Product;
@@ -52,7 +52,7 @@ impl<'a> FileFloors<'a> {
             products: file.nested_images().map(|nested| products(&nested)).collect(),
             sets: candidate_sets(file)
                 .into_iter()
-                .filter(|set| set.role == CodeRole::Loaded && !set.is_unregistered)
+                .filter(|set| set.role == CodeRole::Loaded && !set.is_unregistered && set.has_kernels)
                 .collect(),
             by_program: selected_by_program(file).filter(is_loaded).collect(),
             alternatives: Alternatives::of(file),
@@ -171,9 +171,13 @@ impl<'a> FileFloors<'a> {
         needs.into_iter().map(|need| need.with_device(device, self.requirements.system)).collect()
     }
 
-    /// Returns whether anything in the file runs on one of these devices, also where no floor is known for it.
+    /// Returns whether anything in the file runs on each of these devices, also where no floor is known for it.
     pub fn runs_on(&self, devices: &[Device]) -> bool {
-        devices.iter().any(|device| self.sets.iter().any(|set| Usable::of(set, device).is_some()))
+        let by_program: Vec<CandidateSet<'_>> = program_sets(self.file).filter(|set| set.has_kernels).collect();
+        let is_selected = |device| by_program.iter().any(|set| set.select_on(device).selected.is_some());
+        devices
+            .iter()
+            .all(|device| is_selected(device) || self.sets.iter().any(|set| Usable::of(set, device).is_some()))
     }
 
     /// Returns what several devices need of each product.
@@ -234,6 +238,9 @@ struct Usable {
 impl Usable {
     fn of(set: &CandidateSet<'_>, device: &Device) -> Option<Usable> {
         let selection = set.select_on(device);
+        if selection.takes_nothing_else() && selection.selected.is_none() {
+            return None;
+        }
         let number = |index: &usize| set.candidates.get(*index).map(|candidate| candidate.number);
         let selected = selection.selected.iter().map(|(index, _)| index).chain(&selection.also_selected);
         let mut preferred: Vec<usize> = selected.filter_map(number).collect();

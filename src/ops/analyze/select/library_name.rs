@@ -28,6 +28,16 @@ impl LibraryName {
         &self.key
     }
 
+    /// Returns whether the path names processors.
+    pub fn names_processors(&self) -> bool {
+        self.key.contains(ANY)
+    }
+
+    /// Returns the whole path, without processors, and drops the rest.
+    pub fn into_key(self) -> String {
+        self.key
+    }
+
     /// Returns the path in the package, without processors; of a loose file, its name.
     pub fn in_package(&self) -> &str {
         &self.in_package

@@ -42,12 +42,13 @@ impl<'a> CandidateSet<'a> {
                 role: CodeRole::Loaded,
                 link_inputs: Vec::new(),
                 is_unregistered: self.is_unregistered,
+                has_kernels: self.has_kernels,
             };
             set.select_loaded(runtime, device, check).with_indexes(&indexes)
         };
         let mut selections = parts.into_iter().map(select_from);
         let mut selection = selections.next().unwrap_or_default();
-        if selection.selected.is_some() || selection.is_undecided() {
+        if selection.selected.is_some() || selection.takes_nothing_else() || selection.is_undecided() {
             let unused = self.candidates.iter().enumerate().filter(|(_, candidate)| candidate.link_input.is_some());
             selection.rejected.extend(unused.map(|(index, _)| (index, RejectReason::LinkedCodeRuns)));
         } else {

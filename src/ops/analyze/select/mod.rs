@@ -5,6 +5,7 @@
 //! tries its images in.
 
 pub mod alternatives;
+mod answer;
 mod answers;
 mod code_form;
 mod cost;
@@ -30,17 +31,17 @@ mod tests;
 mod together;
 mod vulkan;
 
+pub use answer::{FileAnswer, Outcome, Service};
 pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap, relocatable_archs};
 pub use devices::NamedDevice;
 pub use driver_check::DriverCheck;
 pub use floors::{DeviceNeed, FileFloors};
+pub use library_name::LibraryName;
 pub use needs::{FloorCause, ImageRequirements, Need};
 pub use reject_reason::RejectReason;
 pub use runtimes::{Preference, Runtime};
 pub use selection::{CandidateVerdict, Selection};
-pub use set::{
-    Library, MemberAnswer, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetMember, SetSelection,
-};
+pub use set::{Library, OverrideEffect, PackageAnswer, RequestedDevice, SetMember, SetSelection};
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -70,6 +71,8 @@ pub struct CandidateSet<'a> {
     pub link_inputs: Vec<LinkInput<'a>>,
     /// True if the file registers containers, but not this set's.
     pub is_unregistered: bool,
+    /// False if all of its images were read and hold no kernel: no device needs it.
+    pub has_kernels: bool,
 }
 
 /// An image and its number among the device images of its file.
@@ -92,6 +95,7 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
         found.add(&nested);
     }
     for set in &mut found.all {
+        set.has_kernels = set.candidates.iter().any(|it| !it.image.holds_no_kernel);
         if set.container.container_type.descriptor().selection_scope == SelectionScope::Id {
             // The loader tries the target IDs with the most features first.
             set.candidates
@@ -116,6 +120,7 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
         let candidate = Candidate::new(&nested);
         CandidateSet {
             candidates: vec![candidate],
+            has_kernels: !candidate.image.holds_no_kernel,
             ..CandidateSet::new(nested.container(), candidate, CodeRole::Loaded)
         }
     })
@@ -217,6 +222,7 @@ impl<'a> CandidateSet<'a> {
             role,
             link_inputs: Vec::new(),
             is_unregistered: false,
+            has_kernels: true,
         }
     }
 
@@ -294,7 +300,9 @@ impl<'a> CandidateSet<'a> {
                     let obstacle = self.candidates[index].load_failure(device);
                     let unloadable =
                         obstacle.map(|it| RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle: it });
-                    match unloadable.or_else(|| reject(&self.candidates[index], way)) {
+                    let empty = self.has_kernels && self.candidates[index].image.holds_no_kernel;
+                    let empty = empty.then_some(RejectReason::SelectedWithoutKernels { runtime: runtime.name });
+                    match unloadable.or_else(|| reject(&self.candidates[index], way)).or(empty) {
                         Some(reason) => reason,
                         None => {
                             selection.selected = Some((index, way));

@@ -1,6 +1,6 @@
 //! The images that a file needs for a device: images that a runtime selects, and images that a device linker takes.
 
-use super::{Candidate, CandidateSet, RejectReason, Selection};
+use super::{Candidate, CandidateSet, Selection};
 use fatbin_core::format::{ImageKind, SelectionScope};
 use fatbin_core::scan::inventory::CodeRole;
 use fatbin_core::target::Device;
@@ -59,9 +59,8 @@ impl Selection {
     /// Indexes of the selected images, including images that may be selected or are selected but cannot be loaded.
     fn needed(&self) -> Vec<usize> {
         let selected = self.selected.iter().map(|(index, _)| *index).chain(self.also_selected.iter().copied());
-        let is_selected = |why: &RejectReason| matches!(why, RejectReason::SelectedButUnloadable { .. });
         let undecided = self.undecided.iter().copied();
-        let unloadable = self.rejected.iter().filter(|(_, why)| is_selected(why)).map(|(index, _)| *index);
+        let unloadable = self.rejected.iter().filter(|(_, why)| why.is_selected()).map(|(index, _)| *index);
         selected.chain(unloadable).chain(undecided).collect()
     }
 }

@@ -50,6 +50,12 @@ pub enum RejectReason {
         /// The unmet requirement.
         obstacle: Incompatibility,
     },
+    /// The runtime selects the image, and it holds no kernel. Other images of its module do.
+    #[error("{runtime} selects it, and it holds no kernel: nothing of its module runs")]
+    SelectedWithoutKernels {
+        /// Name of the runtime.
+        runtime: &'static str,
+    },
     /// The driver is too old for the image.
     #[error("{driver} does not load it: {properties}; oldest release: {floor}")]
     Driver {
@@ -88,6 +94,13 @@ pub enum RejectReason {
         /// Place of that container in the file, and the name of its source if it is known.
         missing: String,
     },
+}
+
+impl RejectReason {
+    /// Returns whether the runtime selects the image although nothing in it runs.
+    pub fn is_selected(&self) -> bool {
+        matches!(self, RejectReason::SelectedButUnloadable { .. } | RejectReason::SelectedWithoutKernels { .. })
+    }
 }
 
 /// Explains why a runtime does not find an ID.

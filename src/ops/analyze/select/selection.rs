@@ -36,6 +36,11 @@ impl Selection {
         !self.undecided.is_empty()
     }
 
+    /// Returns whether the runtime selects an image that nothing runs from: it takes no other instead.
+    pub fn takes_nothing_else(&self) -> bool {
+        self.rejected.iter().any(|(_, reason)| reason.is_selected())
+    }
+
     /// Returns whether the driver links the selected images when it loads them.
     pub fn is_link(&self) -> bool {
         !self.link.is_empty()

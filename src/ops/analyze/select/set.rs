@@ -5,127 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use super::answer::{self, FileAnswer, Outcome, Service};
 use super::library_name::{LibraryName, member_for};
-use super::{AnsweredFile, AnsweredSet, NamedDevice, Selection, program_sets};
+use super::{AnsweredFile, NamedDevice};
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::scan::inventory::File;
 use fatbin_core::target::amdgpu::processor;
 use fatbin_core::target::gfx_override::{GfxOverride, OverrideAdvice, advice};
-use fatbin_core::target::runs_on::LoadMethod;
 use fatbin_core::target::{Device, natural_order};
-
-/// How code is loaded on a device; smaller is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Service {
-    /// Built for the processor.
-    Native,
-    /// Built for an earlier or a generic processor, or for a family.
-    Compatible,
-    /// Compiled or linked by the driver.
-    Jit,
-    /// Not known.
-    Undecided,
-    /// Code for other devices of the platform only.
-    Nothing,
-}
-
-impl Service {
-    /// Every service, the best first.
-    pub const ALL: [Service; 5] =
-        [Service::Native, Service::Compatible, Service::Jit, Service::Undecided, Service::Nothing];
-
-    /// Name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Service::Native => "native",
-            Service::Compatible => "compatible",
-            Service::Jit => "jit",
-            Service::Undecided => "undecided",
-            Service::Nothing => "nothing",
-        }
-    }
-
-    fn of(method: LoadMethod) -> Service {
-        match method {
-            LoadMethod::Exact => Service::Native,
-            method if method.is_at_load_time() => Service::Jit,
-            _ => Service::Compatible,
-        }
-    }
-}
-
-/// Number of choices by service and by the architecture of the selected image.
-type Choices = BTreeMap<(Service, Option<String>), usize>;
-
-/// What a file supplies on a device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemberAnswer {
-    /// The most frequent service among the choices that are served; else the best.
-    pub service: Service,
-    /// Architecture of its image.
-    pub arch: Option<String>,
-    /// Number of choices by service.
-    pub choices: BTreeMap<Service, usize>,
-}
-
-impl MemberAnswer {
-    /// Returns the answer of a file; `None` if the file has no code for the platform of the devices. Images without a
-    /// container count if they run: the program selects them.
-    pub fn of(answered: &AnsweredFile<'_>, devices: &[Device]) -> Option<MemberAnswer> {
-        let mut choices = Choices::new();
-        for set in answered.relevant().filter(|set| !set.is_without_kernels) {
-            add(&mut choices, worst_of(set));
-        }
-        for code in answered.kpack.iter().flat_map(|it| &it.devices).flat_map(|device| &device.code) {
-            let found = code.answers.iter().map(|answer| match answer {
-                Ok(code) if code.arch.contains("-generic") => (Service::Compatible, Some(code.arch.to_owned())),
-                Ok(code) => (Service::Native, Some(code.arch.to_owned())),
-                Err(_) => (Service::Nothing, None),
-            });
-            add(&mut choices, found.max());
-        }
-        if choices.is_empty() && !answered.selected_by_program.is_empty() {
-            let sets = program_sets(answered.file).filter(|set| devices.iter().any(|it| set.is_for_platform(it)));
-            let of_set = |set: super::CandidateSet<'_>| {
-                let selections = devices.iter().map(|device| service_of(&set, &set.select_on(device)));
-                selections.max()
-            };
-            add(&mut choices, sets.filter_map(of_set).min());
-        }
-        MemberAnswer::of_choices(&choices)
-    }
-
-    fn of_choices(choices: &Choices) -> Option<MemberAnswer> {
-        let is_served = |service: Service| service < Service::Undecided;
-        let served = choices.iter().filter(|((service, _), _)| is_served(*service));
-        let most = served.max_by_key(|((service, _), count)| (**count, std::cmp::Reverse(*service)));
-        let ((service, arch), _) = most.or_else(|| choices.iter().next())?;
-        let mut counts = BTreeMap::new();
-        for ((service, _), count) in choices {
-            *counts.entry(*service).or_insert(0) += count;
-        }
-        Some(MemberAnswer { service: *service, arch: arch.clone(), choices: counts })
-    }
-}
-
-fn add(choices: &mut Choices, found: Option<(Service, Option<String>)>) {
-    if let Some(found) = found {
-        *choices.entry(found).or_insert(0) += 1;
-    }
-}
-
-fn service_of(set: &super::CandidateSet<'_>, selection: &Selection) -> (Service, Option<String>) {
-    match selection.selected {
-        _ if selection.is_undecided() => (Service::Undecided, None),
-        Some((index, method)) => (Service::of(method), set.candidates[index].image.arch.clone()),
-        None => (Service::Nothing, None),
-    }
-}
-
-/// The least favorable answer among the settings that the name of the device leaves open.
-fn worst_of(answered: &AnsweredSet<'_>) -> Option<(Service, Option<String>)> {
-    answered.answers.iter().map(|answer| service_of(&answered.set, &answer.selection)).max()
-}
 
 /// A device that a set is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +31,7 @@ pub struct SetMember<'a> {
     /// Path of the package around it: the outermost archive, or the directory below an input.
     pub package: String,
     /// An answer for each device; `None` if it has no code for the platform of the device.
-    pub answers: Vec<Option<MemberAnswer>>,
+    pub answers: Vec<Option<FileAnswer>>,
 }
 
 /// Members that differ only by the processors in their paths.
@@ -220,6 +107,21 @@ impl<'a> SetSelection<'a> {
         SetSelection { devices, libraries, others }
     }
 
+    /// Returns the outcome on all devices. Every library must run on every device, and each device needs one.
+    pub fn outcome(&self) -> Outcome {
+        let on = |device: usize| {
+            let outcomes = self.libraries.iter().filter_map(|library| library.outcome(device));
+            outcomes.max().unwrap_or(Outcome::Nothing)
+        };
+        (0..self.devices.len()).map(on).max().unwrap_or(Outcome::Nothing)
+    }
+
+    /// Returns whether some library runs on every device.
+    pub fn runs_somewhere(&self) -> bool {
+        let runs = |library: &Library<'_>, device| library.service(device).is_some_and(Service::runs);
+        (0..self.devices.len()).all(|device| self.libraries.iter().any(|library| runs(library, device)))
+    }
+
     /// Returns the number of libraries on a device by service.
     pub fn counts(&self, device: usize) -> BTreeMap<Service, usize> {
         let mut counts = BTreeMap::new();
@@ -250,7 +152,7 @@ impl<'a> SetSelection<'a> {
                 let is_served = |library: &&Library<'_>| {
                     library.members.iter().any(|member| {
                         let answered = AnsweredFile::new(member.file, &devices);
-                        MemberAnswer::of(&answered, &devices).is_some_and(|it| it.service < Service::Undecided)
+                        FileAnswer::of(&answered).is_some_and(|it| it.runs())
                     })
                 };
                 match self.missing(device).filter(is_served).count() {
@@ -266,6 +168,7 @@ impl<'a> SetSelection<'a> {
         let mut packages: Vec<PackageAnswer> = Vec::new();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for library in &self.libraries {
+            let mut by_package: BTreeMap<&str, Vec<&SetMember<'_>>> = BTreeMap::new();
             for member in &library.members {
                 let place = *places.entry(&member.package).or_insert(packages.len());
                 if place == packages.len() {
@@ -276,8 +179,12 @@ impl<'a> SetSelection<'a> {
                         members: 0,
                     });
                 }
-                if let Some(package) = packages.get_mut(place) {
-                    package.add(library, member);
+                by_package.entry(&member.package).or_default().push(member);
+            }
+            for (package, members) in by_package {
+                let place = places.get(package).and_then(|place| packages.get_mut(*place));
+                if let Some(place) = place {
+                    place.add(library, &members);
                 }
             }
         }
@@ -286,25 +193,44 @@ impl<'a> SetSelection<'a> {
 }
 
 impl PackageAnswer {
-    fn add(&mut self, library: &Library<'_>, member: &SetMember<'_>) {
-        self.members += 1;
-        let own = self.devices.iter_mut().zip(&mut self.is_for_others).zip(&member.answers).enumerate();
-        for (device, ((counts, is_for_others), answer)) in own {
-            let Some(answer) = answer else { continue };
-            if answer.service == Service::Nothing && library.service(device) != Some(Service::Nothing) {
-                *is_for_others = true;
-                continue;
+    /// Adds the members of a library that are in the package.
+    fn add(&mut self, library: &Library<'_>, members: &[&SetMember<'_>]) {
+        self.members += members.len();
+        for (device, (counts, is_for_others)) in self.devices.iter_mut().zip(&mut self.is_for_others).enumerate() {
+            let answers: Vec<&FileAnswer> =
+                members.iter().filter_map(|member| member.answers.get(device)?.as_ref()).collect();
+            let Some(together) = answer::service(&answers) else { continue };
+            let arch = |answer: &FileAnswer| if together == Service::Native { None } else { answer.arch.clone() };
+            let mut own = answers.iter().filter(|answer| answer.service != Service::Nothing).peekable();
+            match (together, own.peek()) {
+                (Service::Nothing, _) if library.service(device) != Some(Service::Nothing) => *is_for_others = true,
+                // Each serves some of the settings that the name of the device leaves open.
+                (together, None) => {
+                    *counts.entry((together, answers.first().and_then(|it| arch(it)))).or_insert(0) += 1;
+                }
+                (_, Some(_)) => own.for_each(|answer| {
+                    let arch = if answer.service == Service::Native { None } else { answer.arch.clone() };
+                    *counts.entry((answer.service, arch)).or_insert(0) += 1;
+                }),
             }
-            let arch = if answer.service == Service::Native { None } else { answer.arch.clone() };
-            *counts.entry((answer.service, arch)).or_insert(0) += 1;
         }
     }
 }
 
 impl Library<'_> {
-    /// Returns what the best member supplies on a device; `None` without code for the platform.
+    /// Returns what the members supply together on a device; `None` without code for the platform.
     pub fn service(&self, device: usize) -> Option<Service> {
-        self.members.iter().filter_map(|it| Some(it.answers.get(device)?.as_ref()?.service)).min()
+        answer::service(&self.answers(device))
+    }
+
+    /// Returns the outcome of its modules on a device; `None` without code for the platform.
+    pub fn outcome(&self, device: usize) -> Option<Outcome> {
+        let answers = self.answers(device);
+        (!answers.is_empty()).then(|| answer::outcome(&answers))
+    }
+
+    fn answers(&self, device: usize) -> Vec<&FileAnswer> {
+        self.members.iter().filter_map(|member| member.answers.get(device)?.as_ref()).collect()
     }
 
     /// Returns the architectures that the members are for.

@@ -1,15 +1,17 @@
 //! Architectures that code must, may and must not be built for.
 
+use super::devices::device as named_device;
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::kpack;
-use crate::analyze::select::candidate_sets;
-use crate::check::coverage::{allows, has_exact_code, runs_on_device};
+use crate::analyze::select::{CandidateSet, candidate_sets, program_sets};
+use crate::check::coverage::{allows, has_exact_code};
 use crate::check::facts::{FileFacts, ImageCode};
 use crate::check::policy::Requirements;
 use crate::check::target::PolicyTarget;
 use fatbin_core::format::ImageKind;
 use fatbin_core::target::Device;
 use fatbin_core::target::nvptx::{self, Suffix};
+use fatbin_core::target::runs_on::LoadMethod;
 
 /// Requires code that is built for exactly these architectures.
 pub fn required(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mut RuleFindings) {
@@ -52,21 +54,53 @@ pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
             }
             continue;
         };
-        let linked = linked_ptx(facts, device);
-        if runs_on_device(&facts.native_targets(), device)
-            || has_ptx_fallback(facts, requirements, device)
-            || linked.as_ref().is_some_and(|ptx| accepts_all(requirements, ptx))
-        {
+        let service = service(facts, requirements, target);
+        if service == Some(Acceptance::Accepted) {
             continue;
         }
-        let runs = |ptx: nvptx::Arch| nvptx::Arch::parse(device).is_some_and(|device| ptx.runs_on(device, true));
-        let code = if linked.is_some() || facts.ptx().any(runs) {
+        let code = if service == Some(Acceptance::OnlyPtx) {
             format!("machine code that runs on {device} (only PTX, which is compiled when it is loaded)")
         } else {
             format!("code that runs on {device}")
         };
         findings.add(missing(facts, target, code).detail(facts.available()));
     }
+}
+
+/// How a file serves a device. Worse is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Acceptance {
+    /// By code that the policy accepts.
+    Accepted,
+    /// By PTX that the policy does not accept.
+    OnlyPtx,
+}
+
+/// Returns how the modules of a file serve a device, in the worst setting that its name leaves open; `None` if nothing
+/// runs there. One module that serves it is enough: libraries have modules with specialized code.
+fn service(facts: &FileFacts<'_>, requirements: &Requirements, target: &PolicyTarget) -> Option<Acceptance> {
+    let device = named_device(target)?;
+    let file = &facts.survey.file;
+    let mut sets: Vec<CandidateSet<'_>> = candidate_sets(file).into_iter().chain(program_sets(file)).collect();
+    sets.retain(|set| set.has_kernels);
+    let on = |device: &Device| sets.iter().filter_map(|set| acceptance(set, requirements, device)).min();
+    let services: Option<Vec<Acceptance>> = device.devices.iter().map(on).collect();
+    services?.into_iter().max()
+}
+
+/// Returns how a module serves a device: by machine code or by PTX, all of which the policy has to accept.
+fn acceptance(set: &CandidateSet<'_>, requirements: &Requirements, device: &Device) -> Option<Acceptance> {
+    let selection = set.select_on(device);
+    let (selected, method) = selection.selected.filter(|_| !selection.is_undecided())?;
+    if method != LoadMethod::FromPtx {
+        return Some(Acceptance::Accepted);
+    }
+    let linked = selection.link.iter().map(|(index, _)| *index);
+    let images = [selected].into_iter().chain(linked).filter_map(|index| set.candidates.get(index)).map(|it| it.image);
+    let ptx = images.filter(|image| image.image_kind == ImageKind::Ptx);
+    let mut archs = ptx.map(|image| image.arch.as_deref().and_then(nvptx::Arch::parse));
+    let are_accepted = archs.all(|arch| arch.is_some_and(|arch| accepts_ptx(requirements, arch)));
+    Some(if are_accepted { Acceptance::Accepted } else { Acceptance::OnlyPtx })
 }
 
 /// Forbids code for these architectures.
@@ -145,6 +179,10 @@ fn linked_ptx(facts: &FileFacts<'_>, device: &str) -> Option<Vec<nvptx::Arch>> {
 
 /// Creates the finding for missing code. It is undecided if an image that is ambiguous or unreadable may be that code.
 pub fn missing(facts: &FileFacts<'_>, target: &PolicyTarget, code: String) -> RuleFinding {
+    unmet(facts, target, code).target(target)
+}
+
+fn unmet(facts: &FileFacts<'_>, target: &PolicyTarget, code: String) -> RuleFinding {
     let unknown = facts.images.iter().find_map(|image| match image.code {
         ImageCode::Unknown(why) => Some((image, why)),
         _ => None,

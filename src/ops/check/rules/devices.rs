@@ -1,5 +1,7 @@
 //! Devices that kernels must run on, judged container by container ([`crate::analyze::coverage`]).
 
+use std::collections::HashMap;
+
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::kernels::is_selected;
 use crate::analyze::coverage::{Coverage, CoverageCell, Gap, InspectedImages};
@@ -30,6 +32,13 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
                 continue;
             }
         };
+        let mut served: HashMap<&str, Vec<bool>> = HashMap::new();
+        for kernel in &coverage.kernels {
+            let served = served.entry(kernel.name).or_insert_with(|| vec![false; coverage.devices.len()]);
+            for (is_known, cell) in served.iter_mut().zip(coverage.cells(kernel)) {
+                *is_known |= cell != CoverageCell::OtherPlatform;
+            }
+        }
         for kernel in &coverage.kernels {
             let demangled = coverage.names.demangle(kernel.name);
             if !is_selected(requirement, kernel.name, demangled.as_deref()) {
@@ -38,6 +47,8 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
             findings.add_matched_line(requirement.line);
             for (column, (device, cell)) in coverage.devices.iter().zip(coverage.cells(kernel)).enumerate() {
                 let finding = match (devices, cell) {
+                    // Another module has the kernel for this platform.
+                    (_, CoverageCell::OtherPlatform) if served[kernel.name][column] => None,
                     (_, CoverageCell::Gap) => Some(gap_finding(coverage.gap(kernel, column).as_ref(), device)),
                     (KernelTargets::All, _) => None,
                     (KernelTargets::Listed(_), cell) => not_served(requirements, cell, device),

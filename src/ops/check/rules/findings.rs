@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::check::facts::ImageFacts;
+use crate::check::target::PolicyTarget;
 use crate::check::verdict::{ImageLocation, Outcome};
 use fatbin_core::base::code::{Coded, Remedy};
 
@@ -14,6 +15,8 @@ pub struct RuleFinding {
     pub message: String,
     pub detail: Option<String>,
     pub remedy: Option<Remedy>,
+    /// Target that the file has no code for.
+    pub target: Option<PolicyTarget>,
 }
 
 /// All findings of a rule in one file.
@@ -44,6 +47,12 @@ impl RuleFinding {
         self
     }
 
+    /// Sets the target that the file has no code for.
+    pub fn target(mut self, target: &PolicyTarget) -> Self {
+        self.target = Some(target.clone());
+        self
+    }
+
     /// Adds a clause about the actual contents.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
@@ -66,6 +75,7 @@ pub fn violated(message: impl Into<String>) -> RuleFinding {
         message: message.into(),
         detail: None,
         remedy: None,
+        target: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod host_runtime;
 mod images;
 mod kernels;
 mod kpack;
+mod libraries;
 mod metadata;
 mod packages;
 mod platform_tag;
@@ -35,7 +36,8 @@ use crate::analyze::promise::Promise;
 use crate::analyze::survey::Survey;
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::image::DebugLevel;
-use findings::RuleFindings;
+use findings::{RuleFinding, RuleFindings};
+use libraries::Libraries;
 use sums::Sums;
 
 /// A file of a check, analyzed to the extent that the policy needs.
@@ -176,6 +178,7 @@ impl<'p> Check<'p> {
             files: 0,
             positions: HashMap::new(),
             matched_lines: BTreeSet::new(),
+            libraries: Libraries::default(),
         };
         Check { evaluator, inputs, sums: Sums::default(), files: Vec::new() }
     }
@@ -206,6 +209,9 @@ impl<'p> Check<'p> {
     /// Evaluates the rules for all files together.
     pub fn finish(self) -> Verdict {
         let Check { mut evaluator, inputs, mut sums, files } = self;
+        for member in std::mem::take(&mut evaluator.libraries).finish() {
+            evaluator.record(member.position, member.rule, &member.path, member.findings);
+        }
         sums.coverage.finish(evaluator.policy);
         let evaluated = files.iter().filter(|file| !evaluator.policy.skips(&file.survey.file.path));
         let facts: Vec<FileFacts<'_>> = evaluated.map(CheckedFile::facts).collect();
@@ -275,6 +281,7 @@ struct Evaluator<'a> {
     positions: HashMap<String, usize>,
     /// Lines of the policy whose kernel requirements applied to a kernel.
     matched_lines: BTreeSet<usize>,
+    libraries: Libraries,
 }
 
 impl Evaluator<'_> {
@@ -298,6 +305,10 @@ impl Evaluator<'_> {
     /// damage.
     fn evaluate_file(&mut self, facts: &FileFacts<'_>, position: usize) {
         let requirements = self.policy.requirements_for(facts.path());
+        let library = libraries::library(facts.path()).filter(|_| facts.survey.file.has_device_code());
+        if let Some(library) = &library {
+            self.libraries.add(library, facts);
+        }
         for &rule in Rule::ALL {
             let evaluate = match rule.scope() {
                 Scope::EachFile(evaluate) => evaluate,
@@ -308,7 +319,16 @@ impl Evaluator<'_> {
                 }
                 Scope::EachFileWithCode { .. } | Scope::AllFiles(_) => continue,
             };
-            self.apply_at(position, rule, facts.path(), |findings| evaluate(facts, &requirements, findings));
+            match library.as_ref().filter(|_| libraries::is_met_together(rule)) {
+                None => {
+                    self.apply_at(position, rule, facts.path(), |findings| evaluate(facts, &requirements, findings));
+                }
+                Some(library) => {
+                    let mut findings = RuleFindings::default();
+                    evaluate(facts, &requirements, &mut findings);
+                    self.libraries.defer(library.clone(), position, facts.path(), rule, findings.into_vec());
+                }
+            }
         }
     }
 
@@ -322,9 +342,13 @@ impl Evaluator<'_> {
     fn apply_at(&mut self, position: usize, rule: Rule, path: &str, evaluate: impl FnOnce(&mut RuleFindings)) {
         let mut findings = RuleFindings::default();
         evaluate(&mut findings);
-        let mut worst = Outcome::Passed;
         self.matched_lines.extend(&findings.matched_lines);
-        for finding in findings.into_vec() {
+        self.record(position, rule, path, findings.into_vec());
+    }
+
+    fn record(&mut self, position: usize, rule: Rule, path: &str, findings: Vec<RuleFinding>) {
+        let mut worst = Outcome::Passed;
+        for finding in findings {
             let is_warning = finding.outcome == Outcome::Violated && self.policy.warn.contains(&rule);
             let outcome = if is_warning { Outcome::Warned } else { finding.outcome };
             worst = worst.max(outcome);

@@ -112,7 +112,7 @@ impl Job<'_> {
 
     /// Edits a file that is not an archive. It must be intact: what cannot be read cannot be proven to be unchanged.
     fn leaf<'a>(&self, part: &Part<'a>, leaves: &mut Vec<Leaf<'a>>) -> Result<CheckedPatches<'a>> {
-        let scan = Scan::with_options(part.clone(), Options::default(), Some(&CacheBudget::default()))?;
+        let scan = Scan::with_options(part.clone(), Options::for_answers(), Some(&CacheBudget::default()))?;
         let file = scan.file();
         if let Some(error) = file.reported_errors().next() {
             return Err(error.into());

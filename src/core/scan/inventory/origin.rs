@@ -2,11 +2,13 @@
 //!
 //! Nothing is decompressed and no code is inspected, because every scan reports this for every image.
 
+mod metal_functions;
+
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::endian::Endianness;
 use object::read::elf::{FileHeader, SectionHeader};
 
-use super::{CudaCode, MetalFunctions};
+use super::CudaCode;
 use crate::base::bytes::{ObjectBytes, View};
 use crate::base::codec::is_compressed;
 use crate::format::lto_ir;
@@ -15,6 +17,8 @@ use crate::format::{ImageKind, ImageView, is_32_bit_cubin};
 use crate::target::amdgpu::ELFOSABI_HSA;
 use crate::target::cuda_tool_note::{self, CudaToolNote};
 use crate::target::nvptx;
+
+pub use metal_functions::MetalFunctions;
 
 /// Origin of an image. Properties that it does not state are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

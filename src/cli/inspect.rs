@@ -289,6 +289,9 @@ impl Run<'_> {
             (false, false) if scan.problems.is_verbose() => report::coverage_table(&coverage, &self.screen, write),
             (false, false) => report::coverage_rollup(&coverage, &self.screen, write),
         }
+        if !is_json {
+            write(&report::not_judged(package.vendored(), &self.screen));
+        }
         Ok(())
     }
 }

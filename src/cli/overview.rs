@@ -71,6 +71,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         patterns: names.iter().map(|name| shell::pattern(name).unwrap_or_else(|| shell::quoted(name))).collect(),
         names,
         needs: report::needs(surveys),
+        vendored: package.vendored().cloned().collect(),
         packages: packages.finish(session.access())?,
         totals,
         coverage: Coverage::new(&InspectedImages::of_package(&package), &devices)?,

@@ -18,9 +18,11 @@ use super::session::Session;
 use crate::report::{self, KernelGap};
 use fatbin_core::base::io::{Access, Input};
 use fatbin_core::scan::Options;
+use fatbin_core::scan::inventory::File;
 use fatbin_core::target::machine;
 use fatbin_ops::analyze::requires::Driver;
 use fatbin_ops::analyze::select::{AnsweredFile, FileAnswer, NamedDevice, RequestedDevice};
+use fatbin_ops::analyze::vendored::VendoredLibrary;
 
 /// Maximum number of files that have a line each without `--verbose`.
 const MAX_FILES: usize = 8;
@@ -92,6 +94,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
             outcomes.push(scanned);
         },
     )?;
+    let vendored = take_vendored(&mut outcomes);
     let devices = arguments.devices.of_files(outcomes.iter().map(Scanned::file));
     let request = SetRequest {
         devices: requested(&devices, machine),
@@ -105,6 +108,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     if request.is_machine || (is_json && !is_one) || (!is_json && request.is_about_set(&outcomes)) {
         let set = request.answer(&outcomes, &problems);
         let status = set.print(&request, session, is_json, arguments.scan.problems.is_verbose())?;
+        print_not_judged(&vendored, is_json, session)?;
         return Ok(if is_trouble { Status::Trouble } else { status });
     }
     let mut answers = Answers { devices: &devices, by_device: Vec::new(), is_trouble };
@@ -112,7 +116,30 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         answers.add(device, &arguments, &outcomes, &problems);
     }
     answers.print(&arguments, session)?;
+    print_not_judged(&vendored, is_json, session)?;
     Ok(answers.status(&request, &outcomes, session))
+}
+
+/// Removes the libraries of others, unless no other file has device code.
+fn take_vendored(files: &mut Vec<Scanned>) -> Vec<VendoredLibrary> {
+    let library = |file: &File| VendoredLibrary::at(&file.path, file.size).filter(|_| file.has_device_code());
+    let is_own = |scanned: &Scanned| scanned.file().has_device_code() && library(scanned.file()).is_none();
+    if !files.iter().any(is_own) {
+        return Vec::new();
+    }
+    let vendored = files.iter().filter_map(|scanned| library(scanned.file())).collect();
+    files.retain(|scanned| library(scanned.file()).is_none());
+    vendored
+}
+
+fn print_not_judged(libraries: &[VendoredLibrary], is_json: bool, session: &Session) -> Result<()> {
+    if is_json {
+        return Ok(());
+    }
+    let screen = session.screen();
+    let mut out = session.output(&screen);
+    out.write(&report::not_judged(libraries.iter(), &screen))?;
+    Ok(out.flush()?)
 }
 
 /// Reads the list of GPUs of a machine.

@@ -118,3 +118,34 @@ fn an_image_without_kernels_serves_no_device() {
         (1, "none.fatbin: H100 sm_90: no kernels in the code for NVIDIA devices".to_owned())
     );
 }
+
+#[test]
+fn libraries_of_others_are_not_judged_with_a_package() {
+    let sandbox = Sandbox::new();
+    ptx(&sandbox, "driver.ptx", 52, &["copy"]);
+    sandbox.fixture("answer-sm_90.cubin", "own.cubin");
+    sandbox.fatbin("pack --kind cuda -o driver.fatbin driver.ptx").ok();
+    let mut wheel = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, file) in [("a/own.cubin", "own.cubin"), ("a.libs/libcuda-0a1b2c3d.so.1", "driver.fatbin")] {
+        wheel.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut wheel, &sandbox.read(file)).unwrap();
+    }
+    sandbox.file("a.whl", wheel.finish().unwrap().into_inner());
+    let screen = sandbox.fatbin("a.whl").ok();
+    assert!(screen.contains("T4 sm_75 nothing") && screen.contains("H100 sm_90 native"), "{screen}");
+    assert!(
+        screen.contains("others    libcuda-0a1b2c3d.so.1") && screen.contains("(of the NVIDIA driver)"),
+        "{screen}"
+    );
+    let line = "not judged, as libraries of others: libcuda-0a1b2c3d.so.1";
+    for (device, status) in [("T4", 1), ("H100", 0), ("T4,H100", 1)] {
+        let run = sandbox.fatbin(&format!("select --device {device} a.whl"));
+        assert!(run.status == status && run.out.contains(line), "{device}: {}", run.out);
+    }
+    let matrix = sandbox.fatbin("inspect --matrix --device T4,H100 a.whl").ok();
+    assert!(matrix.starts_with("1 kernel, ") && matrix.contains(line), "{matrix}");
+    sandbox.file("p.toml", "[package]\ndevices = [\"T4\"]\n");
+    assert_eq!(sandbox.fatbin("check --policy p.toml a.whl").status, 1);
+    sandbox.file("p.toml", "[package]\ndevices = [\"H100\"]\n");
+    sandbox.fatbin("check --policy p.toml a.whl").ok();
+}

@@ -22,6 +22,7 @@ use fatbin_ops::analyze::coverage::{Coverage, CoverageCell};
 use fatbin_ops::analyze::select::{FileFloors, NamedDevice, Need};
 use fatbin_ops::analyze::size::{PackageSizes, Size};
 use fatbin_ops::analyze::survey::Survey;
+use fatbin_ops::analyze::vendored::VendoredLibrary;
 
 /// What is known about the inputs.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub struct Overview<'a> {
     pub totals: FileTotals,
     /// Oldest releases that load the code, as [`needs`] returns them.
     pub needs: Vec<String>,
+    /// Libraries of others with device code, which the rest of the screen leaves out.
+    pub vendored: Vec<VendoredLibrary>,
     /// The packages of the inputs.
     pub packages: Vec<PackageSizes>,
     /// Kernels by device.
@@ -117,6 +120,7 @@ pub fn overview_text(overview: &Overview<'_>, screen: &Screen) -> String {
     text += &view.items("gaps", " ", &view.gaps(), MAX_GAP_LINES);
     let none = || vec![("none".to_owned(), Some(Meaning::Usual))];
     text += &view.items("damage", " ", &view.damage().unwrap_or_else(none), MAX_GAP_LINES);
+    text += &view.items("others", ", ", &vendored(&overview.vendored), MAX_GAP_LINES);
     text + &view.next(&[&view.question(), "size", "check --init"])
 }
 
@@ -394,6 +398,20 @@ impl View<'_, '_> {
         };
         commands.iter().enumerate().map(line).collect()
     }
+}
+
+/// The libraries of others by size, those of drivers first: every machine with a GPU has its own.
+fn vendored(libraries: &[VendoredLibrary]) -> Vec<Item> {
+    let mut libraries: Vec<&VendoredLibrary> = libraries.iter().collect();
+    libraries.sort_by_cached_key(|it| (it.driver.is_none(), std::cmp::Reverse(it.size), it.name.clone()));
+    let item = |library: &&VendoredLibrary| {
+        let name = format!("{} {}", printable(&library.name), human_size(library.size));
+        match library.driver {
+            Some(platform) => (format!("{name} (of the {} driver)", platform.name()), Some(Meaning::Bad)),
+            None => (name, None),
+        }
+    };
+    libraries.iter().map(item).collect()
 }
 
 fn plain(texts: impl IntoIterator<Item = String>) -> Vec<Item> {

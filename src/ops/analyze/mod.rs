@@ -21,6 +21,8 @@ pub mod size;
 #[cfg(feature = "full")]
 pub mod survey;
 #[cfg(feature = "full")]
+pub mod vendored;
+#[cfg(feature = "full")]
 pub mod verify;
 
 pub use runtime_selection::{ImageVerdict, RuntimeSelection, select};

@@ -5,9 +5,10 @@
 //! differ only by the processors in their paths, by its own rules, so these are one module each.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::archs::{Archs, KnownArchs};
 use super::rows::{Merge, RowNumber, Rows};
 use super::set::{Columns, SetCoverage};
 use super::{Coverage, CoveredKernel, InspectedImages, UninspectedImages};
@@ -15,9 +16,6 @@ use crate::analyze::select::{LibraryName, NamedDevice, candidate_sets, program_s
 use fatbin_core::base::bytes::Budget;
 use fatbin_core::base::error::Cause;
 use fatbin_core::scan::inventory::{CodeRole, DeviceLinks};
-
-/// Architectures and forms.
-pub type Archs = Arc<BTreeSet<String>>;
 
 /// A row of a kernel, before all files are added.
 struct Entry {
@@ -35,39 +33,6 @@ pub struct Builder<'a> {
     /// Number of the library of each file that has others for different processors.
     library_of: Vec<Option<usize>>,
     archs: KnownArchs,
-}
-
-/// Sets of archs, each stored once: thousands of kernels share a set.
-#[derive(Default)]
-pub struct KnownArchs {
-    all: HashSet<Archs>,
-    /// Unions, by the addresses of the parts.
-    unions: HashMap<[*const BTreeSet<String>; 2], Archs>,
-}
-
-impl KnownArchs {
-    /// Returns the stored set that is equal.
-    pub fn stored(&mut self, archs: BTreeSet<String>) -> Archs {
-        let archs = Arc::new(archs);
-        match self.all.get(&archs) {
-            Some(known) => Arc::clone(known),
-            None => {
-                self.all.insert(Arc::clone(&archs));
-                archs
-            }
-        }
-    }
-
-    /// Returns the union of two stored sets.
-    fn union(&mut self, one: &Archs, other: &Archs) -> Archs {
-        let parts = [Arc::as_ptr(one), Arc::as_ptr(other)];
-        if let Some(known) = self.unions.get(&parts) {
-            return Arc::clone(known);
-        }
-        let union = self.stored(&**one | &**other);
-        self.unions.insert(parts, Arc::clone(&union));
-        union
-    }
 }
 
 /// Stands for the library of files that were surveyed together: their first paths need not be of one library.

@@ -6,6 +6,7 @@
 //! a device if the runtime selects an image of the set there, and only other images of the set have the kernel: its
 //! launch fails on that device, although the library has code for it. A set that has nothing for a device makes no gap.
 
+mod archs;
 mod builder;
 mod devices;
 mod families;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::builder::{Archs, KnownArchs};
+use super::archs::{Archs, KnownArchs};
 use super::rows::{RowNumber, Rows};
 use super::wavefront::Wavefront;
 use super::{CoverageCell, ImageKernels};

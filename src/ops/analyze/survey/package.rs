@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::mem;
 
 use super::{ImageSurvey, KernelNames, Survey};
+use crate::analyze::vendored::VendoredLibrary;
 use fatbin_core::base::bytes::total;
 use fatbin_core::scan::inventory::{File, StoredBytes};
 
@@ -22,6 +23,8 @@ pub struct PackageSurvey {
     files: Vec<(Survey, usize)>,
     /// Indexes of the surveys that stand for several files, and the kernels of all.
     joined: Vec<(usize, BTreeSet<u32>)>,
+    /// Libraries of others, each with its survey until the package ends.
+    vendored: Vec<(VendoredLibrary, Option<Survey>)>,
 }
 
 impl PackageSurvey {
@@ -38,6 +41,14 @@ impl PackageSurvey {
     /// Adds a file. Nothing about its kernels is kept except the names, and no paths of debug information.
     pub fn add(&mut self, mut survey: Survey) {
         survey.image_surveys.iter_mut().for_each(|inside| self.take_kernels(inside));
+        let library = VendoredLibrary::at(&survey.file.path, survey.file.size);
+        match library.filter(|_| survey.file.has_device_code()) {
+            Some(library) => self.vendored.push((library, Some(survey))),
+            None => self.add_own(survey),
+        }
+    }
+
+    fn add_own(&mut self, mut survey: Survey) {
         let Some(names) = shared_kernels(&mut survey) else { return self.files.push((survey, 1)) };
         let (path, size) = (mem::take(&mut survey.file.path), mem::take(&mut survey.file.size));
         for (index, known_names) in self.joined.iter_mut().rev().take(MAX_COMPARED) {
@@ -57,13 +68,24 @@ impl PackageSurvey {
         self.files.push((survey, 1));
     }
 
-    /// Ends the package.
+    /// Ends the package. Where all device code is in libraries of others, it is judged like its own.
     pub fn finish(mut self) -> Self {
+        let vendored = mem::take(&mut self.vendored);
+        if self.files.iter().any(|(survey, _)| survey.file.has_device_code()) {
+            self.vendored = vendored.into_iter().map(|(library, _)| (library, None)).collect();
+        } else {
+            vendored.into_iter().filter_map(|(_, survey)| survey).for_each(|survey| self.add_own(survey));
+        }
         for (index, names) in mem::take(&mut self.joined) {
             let images = self.files.get_mut(index).map(|(survey, _)| &mut survey.image_surveys);
             images.into_iter().flatten().for_each(|inside| inside.names = names.iter().copied().collect());
         }
         self
+    }
+
+    /// Returns the libraries of others with device code, which are not judged with the package's own files.
+    pub fn vendored(&self) -> impl Iterator<Item = &VendoredLibrary> {
+        self.vendored.iter().map(|(library, _)| library)
     }
 
     /// Returns the surveys of an ended package, in the order of their first files, each with its number of files.

@@ -54,7 +54,7 @@ pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
             }
             continue;
         };
-        let service = service(facts, requirements, target);
+        let service = service(facts, &|arch| accepts_ptx(requirements, arch), target);
         if service == Some(Acceptance::Accepted) {
             continue;
         }
@@ -69,7 +69,7 @@ pub fn devices(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
 
 /// How a file serves a device. Worse is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Acceptance {
+pub enum Acceptance {
     /// By code that the policy accepts.
     Accepted,
     /// By PTX that the policy does not accept.
@@ -78,18 +78,26 @@ enum Acceptance {
 
 /// Returns how the modules of a file serve a device, in the worst setting that its name leaves open; `None` if nothing
 /// runs there. One module that serves it is enough: libraries have modules with specialized code.
-fn service(facts: &FileFacts<'_>, requirements: &Requirements, target: &PolicyTarget) -> Option<Acceptance> {
+pub fn service(
+    facts: &FileFacts<'_>,
+    accepts_ptx: &dyn Fn(nvptx::Arch) -> bool,
+    target: &PolicyTarget,
+) -> Option<Acceptance> {
     let device = named_device(target)?;
     let file = &facts.survey.file;
     let mut sets: Vec<CandidateSet<'_>> = candidate_sets(file).into_iter().chain(program_sets(file)).collect();
     sets.retain(|set| set.has_kernels);
-    let on = |device: &Device| sets.iter().filter_map(|set| acceptance(set, requirements, device)).min();
+    let on = |device: &Device| sets.iter().filter_map(|set| acceptance(set, accepts_ptx, device)).min();
     let services: Option<Vec<Acceptance>> = device.devices.iter().map(on).collect();
     services?.into_iter().max()
 }
 
 /// Returns how a module serves a device: by machine code or by PTX, all of which the policy has to accept.
-fn acceptance(set: &CandidateSet<'_>, requirements: &Requirements, device: &Device) -> Option<Acceptance> {
+fn acceptance(
+    set: &CandidateSet<'_>,
+    accepts_ptx: &dyn Fn(nvptx::Arch) -> bool,
+    device: &Device,
+) -> Option<Acceptance> {
     let selection = set.select_on(device);
     let (selected, method) = selection.selected.filter(|_| !selection.is_undecided())?;
     if method != LoadMethod::FromPtx {
@@ -99,7 +107,7 @@ fn acceptance(set: &CandidateSet<'_>, requirements: &Requirements, device: &Devi
     let images = [selected].into_iter().chain(linked).filter_map(|index| set.candidates.get(index)).map(|it| it.image);
     let ptx = images.filter(|image| image.image_kind == ImageKind::Ptx);
     let mut archs = ptx.map(|image| image.arch.as_deref().and_then(nvptx::Arch::parse));
-    let are_accepted = archs.all(|arch| arch.is_some_and(|arch| accepts_ptx(requirements, arch)));
+    let are_accepted = archs.all(|arch| arch.is_some_and(accepts_ptx));
     Some(if are_accepted { Acceptance::Accepted } else { Acceptance::OnlyPtx })
 }
 

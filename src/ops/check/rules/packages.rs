@@ -4,12 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
+use super::archs::{Acceptance, service};
 use super::devices::device;
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
+use super::libraries::library;
 use super::{AllFiles, CheckedFile, Evaluator};
 use crate::analyze::coverage::{Coverage, CoverageCell, InspectedImages};
 use crate::analyze::select::NamedDevice;
 use crate::analyze::survey::PackageSurvey;
+use crate::analyze::vendored::VendoredLibrary;
 use crate::check::coverage::runs_on_device;
 use crate::check::facts::{FileFacts, unique_list};
 use crate::check::policy::{FamilyRequirement, PackageCoverage, Policy};
@@ -31,13 +34,54 @@ struct Package {
     files: usize,
     first: String,
     has_code: bool,
-    native: BTreeSet<String>,
-    ptx: Vec<nvptx::Arch>,
-    archs: BTreeSet<String>,
+    /// Code of its own files, and of libraries of others, which counts only where it has no other.
+    own: Code,
+    vendored: Code,
     /// A file that could not be read.
     incomplete: Option<String>,
     /// Kernels, if they are required.
     surveys: PackageSurvey,
+}
+
+/// Device code of some files.
+#[derive(Default)]
+struct Code {
+    archs: BTreeSet<String>,
+    /// Machine code of files for different processors, which serve a device together.
+    native: BTreeSet<String>,
+    /// Devices that a file serves alone.
+    served: Vec<PolicyTarget>,
+}
+
+impl Package {
+    fn code(&self) -> &Code {
+        if self.own.archs.is_empty() { &self.vendored } else { &self.own }
+    }
+}
+
+impl Code {
+    fn add(&mut self, facts: &FileFacts<'_>, required: &PackageCoverage) {
+        self.archs.extend(facts.archs());
+        if library(facts.path()).is_some() {
+            self.native.extend(facts.native_targets().into_iter().map(str::to_owned));
+        }
+        let accepts_ptx = |_: nvptx::Arch| required.with_jit;
+        for target in &required.devices {
+            if !self.served.contains(target) && service(facts, &accepts_ptx, target) == Some(Acceptance::Accepted) {
+                self.served.push(target.clone());
+            }
+        }
+    }
+
+    /// Returns whether the code runs on a device.
+    fn serves(&self, target: &PolicyTarget) -> bool {
+        let native = || self.native.iter().map(String::as_str).collect::<Vec<&str>>();
+        let together = match target {
+            PolicyTarget::Native(name) => runs_on_device(&native(), name),
+            other => self.archs.contains(&other.to_string()),
+        };
+        together || self.served.contains(target)
+    }
 }
 
 impl PackageFacts {
@@ -54,10 +98,9 @@ impl PackageFacts {
         }
         package.files += 1;
         package.has_code |= facts.survey.file.has_device_code();
-        package.native.extend(facts.native_targets().into_iter().map(str::to_owned));
-        let new: Vec<nvptx::Arch> = facts.ptx().filter(|ptx| !package.ptx.contains(ptx)).collect();
-        package.ptx.extend(new);
-        package.archs.extend(facts.archs());
+        let is_vendored = VendoredLibrary::at(facts.path(), facts.survey.file.size).is_some();
+        let code = if is_vendored { &mut package.vendored } else { &mut package.own };
+        code.add(facts, &policy.package_coverage);
         if facts.survey.file.is_incomplete() {
             package.incomplete.get_or_insert_with(|| facts.path().to_string());
         }
@@ -91,19 +134,10 @@ pub fn coverage(evaluator: &mut Evaluator<'_>, all: &AllFiles<'_>) {
 }
 
 fn check_devices(package: &Package, required: &PackageCoverage, findings: &mut RuleFindings) {
-    let native: Vec<&str> = package.native.iter().map(String::as_str).collect();
     for target in &required.devices {
-        let runs = match target {
-            PolicyTarget::Native(name) => {
-                let device = nvptx::Arch::parse(name);
-                let compiles = |ptx: &nvptx::Arch| device.is_some_and(|device| ptx.runs_on(device, true));
-                runs_on_device(&native, name) || (required.with_jit && package.ptx.iter().any(compiles))
-            }
-            other => package.archs.contains(&other.to_string()),
-        };
-        if !runs {
+        if !package.code().serves(target) {
             let finding = missing(package, format!("no file has code that runs on {target}"));
-            let archs: Vec<String> = package.archs.iter().cloned().collect();
+            let archs: Vec<String> = package.code().archs.iter().cloned().collect();
             findings.add(finding.detail(format!("available: {}", unique_list(&archs))));
         }
     }

@@ -26,7 +26,7 @@ use fatbin_ops::analyze::survey::{Survey, SurveyOptions};
 /// each device of the code, or of --device, a row has the release that loads the best image: the one that the runtime
 /// prefers. If an older release loads some image, that release has a row, too. The column BECAUSE OF has the property that decides it:
 /// compression, PTX ISA, toolkit and architecture of a cubin, version of a container, triple of an entry ID. Sentences
-/// about the devices follow, then the libraries of CUDA and ROCm that host code needs. Driver versions are for Linux. A release that no document states is unknown, never guessed.
+/// about the devices follow, then the libraries of CUDA and ROCm that host code needs. Driver versions are for Linux, or for Windows in files for Windows. A release that no document states is unknown, never guessed.
 ///
 /// Exit status: 0 if there is device code that runs on the devices, 1 if there is none, 2 for trouble.
 #[derive(Args)]

@@ -72,6 +72,7 @@ mod problems;
 #[path = "../../linker-tests/harness/program.rs"]
 mod program;
 mod prune;
+mod ptx_targets;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod readme;
 #[cfg(target_os = "linux")]

@@ -18,7 +18,7 @@ a.metallib: raw, 1871 bytes, 1 device image
   metallib   -        -     air64-apple-macosx14.0.0  macos  metallib     0x0  1871
 ";
     assert_eq!(sandbox.fatbin("scan a.metallib").ok(), expected);
-    assert!(sandbox.fatbin("inspect a.metallib").ok().contains("1648  answer_kernel"));
+    assert!(sandbox.fatbin("inspect a.metallib").ok().contains("1648  3.1  answer_kernel"));
     sandbox.fatbin("extract a.metallib -o out --name {number}").ok();
     assert_eq!(sandbox.read("out/0"), sandbox.read("a.metallib"));
 }
@@ -32,6 +32,76 @@ fn metal_compiles_a_library_for_its_system_only() {
         assert_eq!(sandbox.fatbin(&format!("select --device {device} a.metallib")).status, 1, "{device}");
     }
     assert!(sandbox.fatbin("requires a.metallib").ok().contains("macOS 14.0"));
+}
+
+#[test]
+fn a_system_may_have_a_patch_level() {
+    let sandbox = sandbox();
+    let mut bytes = sandbox.read("a.metallib");
+    bytes[12..16].copy_from_slice(&[26, 0, 6, 2]);
+    sandbox.file("a.metallib", bytes);
+    assert!(sandbox.fatbin("requires a.metallib").ok().contains("macOS 26.6.2 or newer"));
+    assert!(sandbox.fatbin("requires --json a.metallib").ok().contains("\"26.6.2\""));
+    assert!(sandbox.fatbin("scan a.metallib").ok().contains("air64-apple-macosx26.6.2"));
+    assert!(sandbox.fatbin("a.metallib").ok().contains("macOS 26.6.2"));
+}
+
+/// Returns the library for a release of macOS, with a function in a version of the language.
+fn library(sandbox: &Sandbox, release: [u8; 4], language: [u8; 4]) -> Vec<u8> {
+    let mut bytes = sandbox.read("a.metallib");
+    bytes[12..16].copy_from_slice(&release);
+    let version = bytes.windows(4).position(|tag| tag == b"VERS").unwrap() + 10;
+    bytes[version..version + 4].copy_from_slice(&language);
+    bytes
+}
+
+#[test]
+fn the_language_of_a_function_may_need_a_newer_system_than_the_library() {
+    let sandbox = sandbox();
+    sandbox.file("b.metallib", library(&sandbox, [26, 0, 0, 0], [4, 0, 1, 0]));
+    let requires = sandbox.fatbin("requires b.metallib").ok();
+    let sentence = "On macos: macOS 26.0 or newer to load; macOS 27.0 or newer for all functions.";
+    assert!(requires.contains(sentence), "{requires}");
+    let inspection = sandbox.fatbin("inspect b.metallib").ok();
+    assert!(inspection.contains("  1648  4.1  answer_kernel\n"), "{inspection}");
+    assert!(sandbox.fatbin("inspect --json b.metallib").ok().contains("\"language\": \"4.1\""));
+    assert!(sandbox.fatbin("scan -v b.metallib").ok().contains("Metal language 4.1"));
+    // A version that is newer than the table, and the version of the fixture.
+    sandbox.file("c.metallib", library(&sandbox, [26, 0, 0, 0], [5, 0, 0, 0]));
+    assert!(sandbox.fatbin("requires c.metallib").ok().contains("newer than macOS 27.0"));
+    assert!(sandbox.fatbin("requires a.metallib").ok().contains("On macos: macOS 14.0 or newer."));
+}
+
+#[test]
+fn libraries_with_the_same_functions_are_alternatives() {
+    let sandbox = sandbox();
+    let older = sandbox.read("a.metallib");
+    let newer = library(&sandbox, [26, 0, 2, 0], [4, 0, 0, 0]);
+    let both = [&[0; 64][..], &older, &[0; 64], &newer].concat();
+    sandbox.file("b.bin", &both[..]);
+    let requires = sandbox.fatbin("requires b.bin").ok();
+    for sentence in [
+        "On macos: macOS 14.0 or newer.",
+        "Images 0 and 1 have the same functions: a program loads one of them.",
+        "For all images: macOS 26.2 or newer.",
+    ] {
+        assert!(requires.contains(sentence), "{requires}");
+    }
+    assert!(sandbox.fatbin("b.bin").ok().contains("macOS 14.0 or newer"));
+    let document = sandbox.fatbin("requires --json b.bin").ok();
+    crate::schema::check_document(&sandbox, "requires", &serde_json::from_str(&document).unwrap());
+    let document = sandbox.fatbin("select --json --device macos b.bin").ok();
+    crate::schema::check_document(&sandbox, "select", &serde_json::from_str(&document).unwrap());
+    // The wheel loads on the system of its tag.
+    sandbox.file("a-1-py3-none-macosx_14_0_arm64.whl", wheel(&[("a/b.bin", both.clone())]));
+    sandbox.file("policy.toml", "images.platform-tag = true\n");
+    sandbox.fatbin("check --policy policy.toml a-1-py3-none-macosx_14_0_arm64.whl").ok();
+    // Another function is no alternative.
+    let name = both.len() - newer.len() + newer.windows(6).position(|name| name == b"answer").unwrap();
+    let mut other = both;
+    other[name] = b'b';
+    let requires = sandbox.file("c.bin", other).fatbin("requires c.bin").ok();
+    assert!(requires.contains("On macos: macOS 26.2 or newer.") && !requires.contains("same functions"), "{requires}");
 }
 
 #[test]

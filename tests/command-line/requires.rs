@@ -17,6 +17,19 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
+/// Returns a cubin as CUDA 11 and 12 write it: ABI 7, no notes, and the number of the release as `e_version`.
+fn cubin_without_notes(number: u32) -> Vec<u8> {
+    let mut old = crate::fixture("answer-sm_90.cubin");
+    old[7..9].copy_from_slice(&[0x33, 7]);
+    old[0x14..0x18].copy_from_slice(&number.to_le_bytes());
+    old[0x30..0x34].copy_from_slice(&0x5a_055a_u32.to_le_bytes());
+    let headers = u64::from_le_bytes(old[0x28..0x30].try_into().unwrap()) as usize;
+    for header in old[headers..].chunks_exact_mut(64).filter(|header| header[4..8] == [7, 0, 0, 0]) {
+        header[4..8].copy_from_slice(&1_u32.to_le_bytes());
+    }
+    old
+}
+
 /// Returns the release in the row about every image of a file, of one product.
 fn of_every_image(sandbox: &Sandbox, file: &str) -> String {
     let out = sandbox.fatbin(&format!("requires {file}")).ok();
@@ -89,18 +102,35 @@ fn every_version_of_the_ptx_isa_has_its_release() {
 }
 
 #[test]
+fn files_for_windows_need_drivers_for_windows() {
+    let sandbox = Sandbox::new();
+    sandbox.file("a.ptx", ptx("8.4", "sm_50"));
+    let wrap = "wrap --allow-missing-kernels --kind cuda --entry kernel=stub -o object a.ptx";
+    for (host, driver, loads, fails) in [
+        ("x86_64-unknown-linux-gnu", "550.54.14", "550.54.14", "550.54.13"),
+        ("x86_64-pc-windows-msvc", "551.61", "551.61", "551.60"),
+    ] {
+        sandbox.fatbin(&format!("{wrap} --host {host}")).ok();
+        let out = sandbox.fatbin("requires object").ok();
+        assert!(out.contains(&format!("driver {driver} (CUDA 12.4) or newer")), "{host}: {out}");
+        for (driver, status) in [(loads, 0), (fails, 1)] {
+            let run = sandbox.fatbin(&format!("select --device V100 --driver {driver} object"));
+            assert_eq!(run.status, status, "{host} {driver}: {}", run.out);
+        }
+    }
+    // Cubins of CUDA 12, in a file for Windows.
+    sandbox.file("a.ptx", cubin_without_notes(121));
+    for (host, driver) in [("x86_64-unknown-linux-gnu", "525.60.13"), ("x86_64-pc-windows-msvc", "528.33")] {
+        sandbox.fatbin(&format!("{wrap} --host {host}")).ok();
+        let out = sandbox.fatbin("requires object").ok();
+        assert!(out.contains(&format!("driver {driver} (CUDA 12.0) or newer")), "{host}: {out}");
+    }
+}
+
+#[test]
 fn compressed_cubins_have_the_floor_of_uncompressed_ones() {
     let sandbox = sandbox();
-    // As of CUDA 11.8: ABI 7, no notes, 118 as `e_version`.
-    let mut old = crate::fixture("answer-sm_90.cubin");
-    old[7..9].copy_from_slice(&[0x33, 7]);
-    old[0x14..0x18].copy_from_slice(&118_u32.to_le_bytes());
-    old[0x30..0x34].copy_from_slice(&0x5a_055a_u32.to_le_bytes());
-    let headers = u64::from_le_bytes(old[0x28..0x30].try_into().unwrap()) as usize;
-    for header in old[headers..].chunks_exact_mut(64).filter(|header| header[4..8] == [7, 0, 0, 0]) {
-        header[4..8].copy_from_slice(&1_u32.to_le_bytes());
-    }
-    sandbox.file("old", old);
+    sandbox.file("old", cubin_without_notes(118));
     for (name, codec, floor) in [
         ("old", "none", "CUDA 11.8 (driver 520.61.05)"),
         ("old", "lz4", "CUDA 11.8 (driver 520.61.05)"),

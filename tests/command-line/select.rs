@@ -87,6 +87,18 @@ fn falls_back_to_generic_code() {
 }
 
 #[test]
+fn hip_asks_for_generic_code_with_features_that_the_generic_processor_lacks() {
+    let sandbox = bundle(&["gfx9-generic"]);
+    let run = sandbox.fatbin("select -v --device gfx906 bundle");
+    assert_eq!(run.status, 1);
+    let message = "HIP looks for gfx9-generic:sramecc+:xnack+, and gfx9-generic does not support feature \"sramecc\"";
+    assert!(run.out.contains(message), "{}", run.out);
+    let run = sandbox.fatbin("prune --device gfx906 -o pruned bundle");
+    assert_ne!(run.status, 0, "{}", run.out);
+    sandbox.fatbin("select --device gfx900 bundle").ok();
+}
+
+#[test]
 fn reports_code_that_is_selected_but_cannot_be_loaded() {
     let sandbox = bundle(&["gfx90a"]);
     let mut bytes = sandbox.read("bundle");
@@ -136,6 +148,59 @@ fn prints_both_answers_where_releases_of_libomptarget_differ() {
     });
     let document = document(&sandbox, "--device x86_64 w.o");
     assert_eq!(document["files"][0]["choices"][0]["answers"][0]["earlier"], expected);
+}
+
+#[test]
+fn rocm_6_4_finds_spirv_by_one_id_and_later_releases_by_two() {
+    let module = [0x0723_0203_u32, 0x0001_0400, 0, 24, 0, 0x2_0011, 4, 0x2_0011, 6, 0x3_000e, 2, 2];
+    let module = module.map(u32::to_le_bytes).concat();
+    let sandbox = Sandbox::new();
+    let finds = |id: &str, status| {
+        let bundle = fatbin_core::format::bundle::write(&[(id, &module[..])], 4096).unwrap().to_vec();
+        let run = sandbox.file("bundle", bundle).fatbin("select -v --device gfx942 bundle");
+        assert_eq!(run.status, status, "{id}: {}", run.out);
+        run.out
+    };
+    let earlier = "HIP of ROCm 6.4 selects nothing";
+    assert!(!finds("hip-spirv64-amd-amdhsa--amdgcnspirv", 0).contains(earlier));
+    assert!(finds("hip-spirv64-amd-amdhsa-unknown-amdgcnspirv", 0).contains(earlier));
+    let requires = sandbox.fatbin("requires bundle").ok();
+    assert!(requires.contains("newer than ROCm 6.4") && requires.contains("-unknown-"), "{requires}");
+    let policy = "images.findable-by = ['rocm-7.2']\n";
+    sandbox.file("policy.toml", policy).fatbin("check --policy policy.toml bundle").ok();
+    sandbox.file("policy.toml", policy.replace("7.2", "6.4"));
+    assert_eq!(sandbox.fatbin("check --policy policy.toml bundle").status, 1);
+    assert!(!finds("hip-spirv64-amd-unknown-unknown-amdgcnspirv", 1).contains(earlier));
+}
+
+/// Returns a shader with an entry point, as spirv-as writes it.
+pub fn shader() -> Vec<u8> {
+    let header = [0x0723_0203_u32, 0x0001_0500, 0, 5, 0, 0x2_0011, 1, 0x3_000e, 0, 1];
+    let entry = [0x5_000f, 5, 1, u32::from_le_bytes(*b"main"), 0, 0x6_0010, 1, 17, 64, 1, 1];
+    let types = [0x2_0013, 2, 0x3_0021, 3, 2];
+    let function = [0x5_0036, 2, 1, 0, 3, 0x2_00f8, 4, 0x1_00fd, 0x1_0038];
+    [&header[..], &entry, &types, &function].concat().into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+#[test]
+fn every_device_with_vulkan_compiles_shaders() {
+    let sandbox = Sandbox::new();
+    sandbox.file("s.spv", shader());
+    assert!(sandbox.fatbin("scan s.spv").ok().contains("  spirv-unknown-vulkan  "));
+    for device in ["RX-7900-XTX", "H100", "spir64", "bmg"] {
+        let out = sandbox.fatbin(&format!("select --device {device} s.spv")).ok();
+        assert!(out.contains("Vulkan on") && out.contains("(JIT from SPIR-V)"), "{device}: {out}");
+    }
+    for device in ["macos", "x86_64"] {
+        assert_eq!(sandbox.fatbin(&format!("select --device {device} s.spv")).status, 1, "{device}");
+    }
+    // A kernel is for OpenCL and Level Zero.
+    let mut kernel = shader();
+    kernel[24] = 6;
+    kernel[32] = 2;
+    sandbox.file("k.spv", kernel);
+    assert_eq!(sandbox.fatbin("select --device H100 k.spv").status, 1);
+    assert!(sandbox.fatbin("select --device spir64 k.spv").ok().contains("SYCL on spir64"));
 }
 
 #[test]

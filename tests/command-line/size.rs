@@ -325,3 +325,15 @@ fn sections_without_bytes_are_not_counted() {
     let out = sandbox.file("a", &cubin).fatbin("size --by section a").ok();
     assert!(out.contains("  .text\n") && !out.contains(".nv.shared"), "{out}");
 }
+
+#[test]
+fn shaders_have_the_names_of_their_symbols() {
+    let sandbox = Sandbox::new();
+    sandbox.file("s.spv", crate::select::shader());
+    sandbox.fatbin("embed -o a.o --symbol mul_mm_data=s.spv --symbol add_data=s.spv").ok();
+    for level in ["kernel", "family"] {
+        let out = sandbox.fatbin(&format!("size --by {level} a.o")).ok();
+        assert!(out.contains("  mul_mm_data\n") && out.contains("  add_data\n"), "{out}");
+        assert!(!out.contains("[not in kernels]"), "{out}");
+    }
+}

@@ -70,3 +70,35 @@ fn devices_have_the_names_of_dpcpp_in_every_command() {
         }
     }
 }
+
+#[test]
+fn devices_have_the_names_of_ocloc_in_every_option() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-dg2.zebin", "a");
+    for name in ["dg2", "DG2-G10", "acm-g10", "intel_gpu_acm_g10"] {
+        sandbox.file("policy.toml", format!("archs.devices = ['{name}']\narchs.only = ['dg2']\n"));
+        for command in [
+            format!("select --device {name} a"),
+            format!("requires --device {name} a"),
+            format!("inspect --matrix --device {name} a"),
+            format!("check --asked {name} a"),
+            format!("check --asked-hip {name} a"),
+            "check --policy policy.toml a".to_owned(),
+        ] {
+            let run = sandbox.fatbin(&command);
+            assert_eq!(run.status, 0, "{command}: {}{}", run.out, run.err);
+            assert!(!run.out.contains("nothing"), "{command}: {}", run.out);
+        }
+    }
+    let run = sandbox.fatbin("select --device arl-h,PVC a");
+    assert!(run.out.contains("Arc 140T intel_gpu_arl_h: 1 choice: nothing"), "{}", run.out);
+    assert!(run.out.contains("Max 1550 intel_gpu_pvc: 1 choice: nothing"), "{}", run.out);
+    // The file has code for Intel's devices, but not for this one.
+    let run = sandbox.fatbin("check --asked-hip intel_gpu_pvc a");
+    assert_eq!(run.status, 1);
+    assert!(
+        run.out.contains("asked-archs: no code for intel_gpu_pvc; nothing runs there; available: dg2"),
+        "{}",
+        run.out
+    );
+}

@@ -136,6 +136,7 @@ fn versioned_format(image: &Image) -> &'static str {
         ImageKind::Nvvm => "LTO-IR",
         ImageKind::OptixIr => "OptiX IR",
         ImageKind::TileIr => "Tile IR",
+        ImageKind::MetalLibrary => "Metal language",
         _ => "SPIR-V",
     }
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::container_type::METAL_LIBRARY_MAGIC;
 use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
-use crate::target::metal::{Release, System};
+use crate::target::metal::{Language, Release, System};
 
 /// Fields of the header.
 mod header {
@@ -18,7 +18,7 @@ mod header {
     pub const PLATFORM: u64 = 4;
     /// Type of the library, see [`super::LibraryType`], and the system; bit 7 of the system is set if the release follows.
     pub const TYPE: u64 = 10;
-    /// Major number of the oldest release; the minor number follows.
+    /// Major number of the oldest release; the minor number and the patch level follow, in a byte each.
     pub const RELEASE: u64 = 12;
     /// Size of the library.
     pub const SIZE: u64 = 16;
@@ -79,6 +79,8 @@ pub struct Function<'data> {
     pub name: &'data str,
     /// Type.
     pub function_type: FunctionType,
+    /// Version of the Metal language, if it is stated.
+    pub language: Option<Language>,
     /// The module.
     pub module: View<'data>,
     /// SHA-256 of the module, and its place in the list.
@@ -156,6 +158,7 @@ impl<'data> MetalLibrary<'data> {
         let mut place = None;
         let mut module_size = None;
         let mut hash = None;
+        let mut language = None;
         while let Some((tag, value)) = fields.next_field()? {
             match &tag {
                 b"NAME" => name = Some(value),
@@ -163,6 +166,11 @@ impl<'data> MetalLibrary<'data> {
                 b"HASH" => hash = Some(value),
                 // Offsets into the public metadata, the private metadata and the modules.
                 b"OFFT" => place = Some((value.u64("Metal function module", 16)?, value)),
+                // Versions of AIR and of the language, each a major and a minor number.
+                b"VERS" => {
+                    let number = |at| value.u16("Metal function version", at);
+                    language = Some((number(4)?, number(6)?));
+                }
                 b"MDSZ" => module_size = Some(value.u64("Metal function module size", 0)?),
                 _ => {}
             }
@@ -173,7 +181,8 @@ impl<'data> MetalLibrary<'data> {
         let size = module_size.ok_or_else(|| missing("Metal function module size"))?;
         let module = self.modules.part(at.field("Metal function module", 16), Extent { offset, size })?;
         let function_type = function_type_of(function_type.ok_or_else(|| missing("Metal function type"))?);
-        Ok((Function { name: name.c_string("Metal function name", 0)?, function_type, module, hash }, entry.size()))
+        let name = name.c_string("Metal function name", 0)?;
+        Ok((Function { name, function_type, language, module, hash }, entry.size()))
     }
 }
 
@@ -228,7 +237,7 @@ fn function_type_of(number: u8) -> FunctionType {
 fn system_of(view: View<'_>, number: u8) -> Result<Option<(System, Release)>, Malformed> {
     let platform = view.u16("Metal library platform", header::PLATFORM)?;
     let major = view.u16("Metal library release", header::RELEASE)?;
-    let minor = view.from(header::RELEASE).u16("Metal library release", 2)?;
+    let [minor, patch] = view.from(header::RELEASE).u16("Metal library release", 2)?.to_le_bytes();
     let system = match number & 0x7f {
         1 => System::MacOs,
         2 => System::Ios,
@@ -238,7 +247,7 @@ fn system_of(view: View<'_>, number: u8) -> Result<Option<(System, Release)>, Ma
         0 => System::Ios,
         _ => return Ok(None),
     };
-    Ok(Some((system, (major.into(), minor.into()))))
+    Ok(Some((system, Release { major: major.into(), minor: minor.into(), patch: patch.into() })))
 }
 
 /// Checks the list of functions, and that each module has its hash.
@@ -305,13 +314,24 @@ pub(crate) mod tests {
         let bytes = library(&FUNCTIONS);
         let found = MetalLibrary::read(View::new(&[&bytes[..], b"what follows"].concat()))
             .map(|it| (it.system, it.view.size()));
-        assert_eq!(found, Ok((Some((System::MacOs, (14, 2))), bytes.len() as u64)));
+        assert_eq!(found, Ok((Some((System::MacOs, Release::new(14, 2))), bytes.len() as u64)));
         let library = MetalLibrary::read(View::new(&bytes)).unwrap();
         let functions: Vec<_> = library.functions().map(Result::unwrap).collect();
+        assert!(functions.iter().all(|function| function.language == Some((3, 1))));
         let seen: Vec<_> = functions.iter().map(|it| (it.name, it.function_type, it.module.data())).collect();
         let expected = FUNCTIONS.map(|(name, number, module)| (name, function_type_of(number), module));
         assert_eq!(seen, expected);
         assert_eq!(check(View::new(&bytes)), Ok(()));
+    }
+
+    #[test]
+    fn a_release_may_have_a_patch_level() {
+        let mut bytes = library(&FUNCTIONS);
+        // The header of mlx.metallib in metaljax 0.11.9, whose modules are for macosx26.6.2.
+        bytes[12..16].copy_from_slice(&[0x1a, 0, 6, 2]);
+        let release = Release { major: 26, minor: 6, patch: 2 };
+        assert_eq!(MetalLibrary::read(View::new(&bytes)).unwrap().system, Some((System::MacOs, release)));
+        assert_eq!(release.to_string(), "26.6.2");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use std::fmt;
 use super::ContainerType;
 use crate::base::codec::Codec;
 use crate::target::BundleEntryId;
+use crate::target::bundle_entry_id::FoundByHip;
 use crate::target::metal::System;
 
 /// A release of a product that reads containers.
@@ -139,7 +140,12 @@ impl Reader {
 
     /// Returns whether its HIP runtime finds the entry with an ID.
     pub fn finds(self, id: &BundleEntryId<'_>) -> Support {
-        match (self.has_hip_runtime(), id.is_found_by_hip()) {
+        let is_found = match id.found_by_hip() {
+            FoundByHip::Always => true,
+            FoundByHip::AfterRocm6_4 => self.release > (6, 4),
+            FoundByHip::Never => false,
+        };
+        match (self.has_hip_runtime(), is_found) {
             (false, _) => Support::NotApplicable,
             (true, true) => Support::Yes,
             (true, false) => Support::No(None),

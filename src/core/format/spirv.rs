@@ -1,8 +1,8 @@
 //! The triple of SPIR-V, if a module states one.
 //!
 //! A module is a sequence of words; the first instructions declare capabilities and the memory model. LLVM compiles a
-//! compute module with physical addresses of 64 bits for `spirv64`, and one with 32 bits for `spirv32`. Runtimes use
-//! other names for the same code (`spir64`, `spirv64-intel`, `spirv64-amd-amdhsa`), and the module does not state them.
+//! compute module with physical addresses of 64 bits for `spirv64`, and one with 32 bits for `spirv32`. A shader, with
+//! logical addresses, is for Vulkan. Runtimes use other names for the same code (`spir64`, `spirv64-intel`, `spirv64-amd-amdhsa`), and the module does not state them.
 //! Source: Khronos, SPIR-V Specification, Physical Layout of a SPIR-V Module, Logical Layout of a Module; output of
 //! clang 22.
 
@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use crate::base::bytes::{View, offset_of_rest};
 use crate::base::error::{Cause, Malformed};
+use crate::target::triple::VULKAN;
 
 /// First word.
 pub const MAGIC: u32 = 0x0723_0203;
@@ -25,8 +26,12 @@ const OP_CAPABILITY: u16 = 17;
 const OP_FUNCTION: u16 = 54;
 const OP_FUNCTION_END: u16 = 56;
 
-/// Capability of modules for compute.
+/// Capabilities of modules for compute, and of shaders.
 const KERNEL: u32 = 6;
+const SHADER: u32 = 1;
+
+/// Addressing model of shaders: Logical.
+const LOGICAL: u32 = 0;
 
 /// Triples by the addressing model: Physical32 and Physical64.
 const TRIPLES: [(u32, &str); 2] = [(1, "spirv32-unknown-unknown"), (2, "spirv64-unknown-unknown")];
@@ -98,16 +103,20 @@ pub fn instructions<'data>(view: View<'data>) -> impl Iterator<Item = Result<Ins
     })
 }
 
-/// Returns the triple of a module; `None` if it is not for compute, has logical addresses or is damaged.
+/// Returns the triple of a module; `None` if it is neither for compute nor a shader, or is damaged.
 pub fn triple(view: View<'_>) -> Option<&'static str> {
     let mut is_kernel = false;
+    let mut is_shader = false;
     for instruction in instructions(view).take(MAX_INSTRUCTIONS) {
         let instruction = instruction.ok()?;
         match (instruction.opcode, instruction.operand(0)) {
             (OP_CAPABILITY, Some(KERNEL)) => is_kernel = true,
+            (OP_CAPABILITY, Some(SHADER)) => is_shader = true,
             (OP_MEMORY_MODEL, Some(model)) if is_kernel => {
                 return TRIPLES.iter().find(|(number, _)| *number == model).map(|(_, triple)| *triple);
             }
+            (OP_MEMORY_MODEL, Some(LOGICAL)) if is_shader => return Some(VULKAN),
+            (OP_MEMORY_MODEL, _) => return None,
             _ => {}
         }
     }
@@ -186,7 +195,9 @@ mod tests {
             (KERNEL, 2, Some("spirv64-unknown-unknown")),
             (KERNEL, 1, Some("spirv32-unknown-unknown")),
             (KERNEL, 0, None),
-            (1, 2, None),
+            (SHADER, 0, Some("spirv-unknown-vulkan")),
+            (SHADER, 2, None),
+            (5, 0, None),
         ];
         for (capability, addressing, expected) in cases {
             let words = module(capability, addressing);

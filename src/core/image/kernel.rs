@@ -4,6 +4,7 @@
 //! terms for the same figure, one field covers both.
 
 use crate::base::bytes::total;
+use crate::target::metal::Language;
 
 /// A kernel. A figure is absent if the image does not state it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +56,9 @@ pub struct Kernel {
     /// set by [`inspect_with_own_sizes`](super::inspect_with_own_sizes).
     #[doc(hidden)]
     pub own_size: Option<u64>,
+    /// Version of the Metal language that it is compiled from (Apple).
+    #[doc(hidden)]
+    pub language: Option<Language>,
     /// First line of its source, according to the debug information.
     pub source: Option<SourceLine>,
 }

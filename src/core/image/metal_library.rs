@@ -27,7 +27,8 @@ fn functions(view: View<'_>, found: &mut Vec<LocatedKernel>) -> Result<(), Malfo
         }
         charge_kernel(view, [function.name.len()], 0)?;
         let code_size = Some(function.module.size());
-        let kernel = Kernel { name: function.name.to_owned(), code_size, ..Default::default() };
+        let language = function.language;
+        let kernel = Kernel { name: function.name.to_owned(), code_size, language, ..Default::default() };
         found.push(LocatedKernel { kernel, entry: None });
     }
     Ok(())

@@ -14,7 +14,19 @@ use crate::base::spelling::Suggestions;
 
 /// Triple and name of SPIR-V for all of AMD's GPUs.
 const AMD_SPIRV: &str = "spirv64-amd-amdhsa";
+const AMD_SPIRV_UNKNOWN: &str = "spirv64-amd-amdhsa-unknown";
 const AMDGCN_SPIRV: &str = "amdgcnspirv";
+
+/// The releases of HIP's runtime that find an entry by its ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundByHip {
+    /// Every release that loads such code.
+    Always,
+    /// Releases after ROCm 6.4.
+    AfterRocm6_4,
+    /// No known release.
+    Never,
+}
 
 /// A bundle entry ID split into its parts, which are never normalized: they are printed as they are in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,15 +208,21 @@ impl<'data> BundleEntryId<'data> {
         subarch::stated_arch(self.triple, self.target_id)
     }
 
-    /// Returns whether HIP's runtime finds the entry if it is for AMD's GPUs. The runtime compares the triple as text,
-    /// and looks up SPIR-V by one ID alone. Source: ROCm/clr, hipamd/src/hip_fatbin.cpp; llvm-project pull requests
-    /// 139112, 168521, 214841 and 217640.
-    pub fn is_found_by_hip(&self) -> bool {
-        if self.is_amd_spirv() {
-            self.triple == AMD_SPIRV && self.target_id == Some(AMDGCN_SPIRV)
+    /// Returns which releases of HIP's runtime find the entry if it is for AMD's GPUs. The runtime compares the triple
+    /// as text, and looks up SPIR-V by one ID or, later, by two. Source: ROCm/clr at commits 0781225b and
+    /// rocm-systems, hipamd/src/hip_fatbin.cpp, `spirv_isa_name` and `spirv_isa_name_empty`; llvm-project pull requests
+    /// 139112 (ROCm 6.4.0), 168521, 214841 and 217640.
+    pub fn found_by_hip(&self) -> FoundByHip {
+        let is_found = if self.is_amd_spirv() {
+            let is_named = self.target_id == Some(AMDGCN_SPIRV);
+            if is_named && self.triple == AMD_SPIRV_UNKNOWN {
+                return FoundByHip::AfterRocm6_4;
+            }
+            is_named && self.triple == AMD_SPIRV
         } else {
             !subarch::is_amdgpu(self.triple) || self.triple == AMDGCN
-        }
+        };
+        if is_found { FoundByHip::Always } else { FoundByHip::Never }
     }
 
     /// Remedy for an entry that HIP's runtime does not find.
@@ -275,7 +293,6 @@ mod tests {
             ("hip-amdgcn-amd-amdhsa-gfx90a", true),
             ("hip-spirv64-amd-amdhsa--amdgcnspirv", true),
             ("hip-spirv64-amd-amdhsa-amdgcnspirv", true),
-            ("hip-spirv64-amd-amdhsa-unknown-amdgcnspirv", false),
             ("hip-spirv64-amd-unknown-unknown-amdgcnspirv", false),
             ("hip-spirv64-amd-amdhsa--", false),
             ("hip-amdgcn-amd-amdhsa--amdgcnspirv", false),
@@ -286,7 +303,12 @@ mod tests {
             ("hip-amdgcn-amd-amdhsa-llvm-gfx90a", false),
         ];
         for (id, is_found) in cases {
-            assert_eq!(BundleEntryId::parse(id).unwrap().is_found_by_hip(), is_found, "{id}");
+            let expected = if is_found { FoundByHip::Always } else { FoundByHip::Never };
+            assert_eq!(BundleEntryId::parse(id).unwrap().found_by_hip(), expected, "{id}");
+        }
+        for kind in ["hip", "hipv4"] {
+            let id = format!("{kind}-spirv64-amd-amdhsa-unknown-amdgcnspirv");
+            assert_eq!(BundleEntryId::parse(&id).unwrap().found_by_hip(), FoundByHip::AfterRocm6_4);
         }
     }
 

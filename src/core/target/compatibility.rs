@@ -120,6 +120,28 @@ pub fn serves(image_target_id: &str, requested: &str) -> Result<Fit, TargetMisma
     }
 }
 
+/// An ID that HIP looks up for the generic processor of a device, and that no entry of a bundle has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("looks for {id}, and {cause}")]
+pub struct UnknownGenericId {
+    /// The ID.
+    pub id: String,
+    /// Reason why the ID is invalid.
+    pub cause: InvalidTargetId,
+}
+
+/// Returns the ID that HIP looks up in bundles for the generic processor of a device. HIP keeps the features of the
+/// device, and COMGR finds nothing for a generic processor that lacks one of them. Source: ROCm 7, clr,
+/// `hipamd/src/hip_fatbin.cpp`, `TargetToGeneric`; clang-offload-bundler 22 finds no entry either. `None` for a device
+/// without a generic processor.
+pub fn generic_id_of_hip(device: &str) -> Option<Result<String, UnknownGenericId>> {
+    let processor = cut(device).0;
+    let generic = super::processors::Processor::named(processor)?.generic()?;
+    let id = format!("{generic}{}", device.strip_prefix(processor)?);
+    let parsed = TargetId::parse(&id).map(|id| id.to_string());
+    Some(parsed.map_err(|cause| UnknownGenericId { id, cause }))
+}
+
 /// Rules for the equivalence of offload kinds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KindRules {
@@ -234,6 +256,32 @@ mod tests {
             let found = serves(image, requested).map_err(|reason| reason.to_string());
             assert_eq!(found, expected.map_err(str::to_owned), "{image} for {requested}");
         }
+    }
+
+    #[test]
+    fn hip_finds_no_generic_code_for_devices_with_more_features() {
+        let mut without = Vec::new();
+        for processor in &super::super::processors::PROCESSORS {
+            let Ok(devices) = super::super::Device::parse(&processor.name) else { continue };
+            let ids: Vec<_> = devices.iter().filter_map(|device| generic_id_of_hip(&device.to_string())).collect();
+            assert_eq!(ids.is_empty(), processor.generic().is_none(), "{}", &*processor.name);
+            let invalid = ids.iter().filter(|id| id.is_err()).count();
+            assert!(invalid == 0 || invalid == devices.len(), "{}", &*processor.name);
+            if invalid > 0 {
+                without.push(&*processor.name);
+            }
+        }
+        assert_eq!(without, ["gfx906"]);
+        let asked = |device| generic_id_of_hip(device).unwrap().map_err(|error| error.to_string());
+        assert_eq!(asked("gfx900:xnack-"), Ok("gfx9-generic:xnack-".to_owned()));
+        assert_eq!(asked("gfx950:sramecc+:xnack-"), Ok("gfx9-4-generic:sramecc+:xnack-".to_owned()));
+        assert_eq!(asked("gfx1100"), Ok("gfx11-generic".to_owned()));
+        assert_eq!(
+            asked("gfx906:sramecc-:xnack-"),
+            Err("looks for gfx9-generic:sramecc-:xnack-, and gfx9-generic does not support feature \"sramecc\" \
+                 (supported: xnack)"
+                .to_owned())
+        );
     }
 
     #[test]

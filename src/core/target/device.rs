@@ -46,6 +46,10 @@ impl Platform {
     /// neither does.
     pub fn of(triple: Option<&str>, arch: Option<&str>) -> Option<Platform> {
         let stated = triple.and_then(|triple| {
+            // Shaders are for every platform with Vulkan.
+            if triple::is_vulkan(triple) {
+                return None;
+            }
             let mut parts = triple.split('-');
             let architecture = parts.next()?;
             let vendor = parts.next();
@@ -65,6 +69,9 @@ impl Platform {
             let is_known = Processor::named(processor).is_some() || Subarch::processor_named(processor).is_some();
             if metal::System::named(processor).is_some() || metal::is_gpu_name(processor) {
                 return Some(Platform::Metal);
+            }
+            if intel::is_name(processor) {
+                return Some(Platform::SpirV);
             }
             let is_amd = processor == "amdgcnspirv" || is_known;
             let nvidia = || nvptx::Arch::parse(processor).map(|_| Platform::Nvidia);
@@ -231,7 +238,11 @@ impl Device {
         if let Some(model) = name.strip_prefix(intel::PREFIX) {
             return intel_devices(model).ok_or_else(|| unknown(name));
         }
-        if Platform::of(Some(name), None) == Some(Platform::Host) {
+        if let Some(devices) = intel_devices(name) {
+            return Ok(devices);
+        }
+        // LLVM has an architecture `arc`, and Intel GPUs such as `arc-b580`.
+        if Platform::of(Some(name), None) == Some(Platform::Host) && gpu_names::named(name).is_none() {
             return Ok(vec![Device::Host(triple::architecture(name).unwrap_or(name).to_owned())]);
         }
         match TargetId::parse(name) {
@@ -241,6 +252,12 @@ impl Device {
             }
             Err(cause) => Err(InvalidDevice::TargetId(cause)),
         }
+    }
+
+    /// Returns whether a driver of the platform may have Vulkan: it compiles shaders.
+    #[doc(hidden)]
+    pub fn may_have_vulkan(&self) -> bool {
+        matches!(self.platform(), Platform::Amd | Platform::Nvidia | Platform::SpirV)
     }
 
     /// Platform of the device.
@@ -260,7 +277,7 @@ impl Device {
 fn intel_devices(name: &str) -> Option<Vec<Device>> {
     match Model::all_named(name).as_slice() {
         [] => None,
-        [_] if Model::named(name).is_some() => Some(vec![Device::SpirV(Some(name.to_owned()))]),
+        [_] if Model::named(name).is_some() => Some(vec![Device::SpirV(Some(intel::spelled(name)))]),
         models => Some(models.iter().map(|model| Device::SpirV(Some(model.name.to_string()))).collect()),
     }
 }
@@ -323,6 +340,11 @@ mod tests {
             ("intel_gpu_pvc", "intel_gpu_pvc"),
             ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
             ("intel_gpu_12_55_8", "intel_gpu_12_55_8"),
+            ("pvc", "intel_gpu_pvc"),
+            ("arc-b580", "intel_gpu_bmg_g21"),
+            ("ARL-H", "intel_gpu_arl_h"),
+            ("bmg", "intel_gpu_bmg_g21 intel_gpu_bmg_g31"),
+            ("intel_gpu_arl-h", "intel_gpu_arl_h"),
             ("intel_gpu_dg2", "intel_gpu_acm_g10 intel_gpu_acm_g11 intel_gpu_acm_g12"),
             ("H100", "sm_90"),
             ("9.0", "sm_90"),

@@ -124,7 +124,7 @@ enum Target {
 
 impl Target {
     fn named(name: &str) -> Option<Target> {
-        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        let name = without_prefix(name);
         product_named(name).map(Target::Product).or_else(|| Model::named(name).map(Target::Model))
     }
 }
@@ -132,11 +132,10 @@ impl Target {
 impl Model {
     /// Returns the model that DPC++ compiles for, by its name without the prefix or by a version.
     pub fn named(name: &str) -> Option<&'static Model> {
+        let is_written = |known: &str| is_spelled(known, name);
         let is_name =
-            |model: &&Model| model.name == *name || model.aliases.split_ascii_whitespace().any(|it| it == name);
-        let is_same = |(one, other)| one == other || (one == b'.' && other == b'_');
-        let is_version = |it: &str| it.len() == name.len() && it.bytes().zip(name.bytes()).all(is_same);
-        let has_version = |model: &&Model| model.versions.split(' ').any(is_version);
+            |model: &&Model| is_written(&model.name) || model.aliases.split_ascii_whitespace().any(is_written);
+        let has_version = |model: &&Model| model.versions.split(' ').any(is_written);
         MODELS.iter().find(is_name).or_else(|| MODELS.iter().find(has_version))
     }
 
@@ -144,7 +143,7 @@ impl Model {
     pub fn all_named(name: &str) -> Vec<&'static Model> {
         match Model::named(name) {
             Some(model) => vec![model],
-            None => MODELS.iter().filter(|model| model.product == *name).collect(),
+            None => MODELS.iter().filter(|model| is_spelled(&model.product, name)).collect(),
         }
     }
 
@@ -163,7 +162,27 @@ impl Model {
 fn product_named(name: &str) -> Option<&'static str> {
     let numbered = PRODUCTS.iter().map(|(_, product)| product);
     let all = numbered.chain(MODELS.iter().map(|model| &model.product));
-    all.filter(|product| **product == *name).map(|product| &**product).next()
+    all.map(|product| &**product).find(|product| is_spelled(product, name))
+}
+
+fn without_prefix(name: &str) -> &str {
+    name.strip_prefix(PREFIX).unwrap_or(name)
+}
+
+/// Returns whether a name stands for one of the tables. ocloc writes hyphens where DPC++ has underscores, and accepts
+/// capitals (compute-runtime, `ProductConfigHelper::adjustDeviceName`). DPC++ writes versions with underscores.
+fn is_spelled(known: &str, written: &str) -> bool {
+    let is_same = |(known, written): (u8, u8)| match written {
+        b'-' => known == b'_',
+        b'_' => known == b'_' || known == b'.',
+        _ => known == written.to_ascii_lowercase(),
+    };
+    known.len() == written.len() && known.bytes().zip(written.bytes()).all(is_same)
+}
+
+/// Returns the spelling of a name that DPC++ has: `arl-h` is `arl_h`.
+pub fn spelled(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
 }
 
 /// Returns the name of a product family; `None` for an unknown one.
@@ -224,7 +243,7 @@ pub fn is_for(arch: &str, requested: &str) -> bool {
 }
 
 fn models(name: &str) -> Vec<&'static Model> {
-    Model::all_named(name.strip_prefix(PREFIX).unwrap_or(name))
+    Model::all_named(without_prefix(name))
 }
 
 /// Returns whether an arch is a whole product family. The driver prefers code for single models.
@@ -246,9 +265,9 @@ pub fn is_name(name: &str) -> bool {
     Target::named(name).is_some()
 }
 
-/// Returns the name of the device or device family that code for an arch runs on.
+/// Returns the name of the device or device family that code for an arch runs on, or that any spelling denotes.
 pub fn device_name(arch: &str) -> String {
-    format!("{PREFIX}{}", arch.strip_prefix(PREFIX).unwrap_or(arch))
+    format!("{PREFIX}{}", spelled(without_prefix(arch)))
 }
 
 /// Returns the names of devices, with their prefix.
@@ -291,6 +310,22 @@ mod tests {
         assert_eq!(Model::named("dg2"), None);
         assert_eq!(Model::all_named("dg2").len(), 3);
         assert_eq!(Model::all_named("dg3").len(), 0);
+    }
+
+    #[test]
+    fn names_of_ocloc_have_hyphens_and_capitals() {
+        for (written, model) in [("arl-h", "arl_h"), ("PVC", "pvc"), ("dg2-g10", "acm_g10"), ("Lnl-M", "lnl_m")] {
+            assert_eq!(Model::named(written).map(|model| &*model.name), Some(model), "{written}");
+            assert_eq!(Model::named(&format!("{PREFIX}{written}")), None, "{written}");
+            assert!(is_name(written) && is_name(&device_name(written)) && is_same(written, model), "{written}");
+        }
+        assert_eq!(
+            (device_name("ARL-H"), device_name("intel_gpu_pvc")),
+            ("intel_gpu_arl_h".into(), "intel_gpu_pvc".into())
+        );
+        assert_eq!(Model::named("12-74-4"), None);
+        assert_eq!(Model::all_named("BMG").len(), 2);
+        assert!(serves("bmg", "BMG-G31") && !is_name("arlh") && !is_name("arl.h"));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! states the system and its oldest release, not a GPU. Source of the words in triples: LLVM, `llvm/TargetParser/Triple.h`,
 //! and the modules of mlx-metal 0.32.4 (`air64_v26-apple-macosx14.0.0`).
 
+use std::fmt;
+
 use crate::base::short_text::ShortText;
 
 /// A system with a Metal driver.
@@ -45,8 +47,50 @@ const ROWS: [Row; 5] = [
     row(System::VisionOs, "xros", "visionos", "visionOS"),
 ];
 
-/// Major and minor number of a release of a system.
-pub type Release = (u32, u32);
+/// A release of a system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+    /// Patch level, such as 2 in 26.6.2.
+    pub patch: u32,
+}
+
+impl Release {
+    /// Creates a release without a patch level.
+    pub const fn new(major: u32, minor: u32) -> Release {
+        Release { major, minor, patch: 0 }
+    }
+}
+
+/// Formats the numbers. A patch level of 0 is left out.
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)?;
+        if self.patch == 0 { Ok(()) } else { write!(f, ".{}", self.patch) }
+    }
+}
+
+/// Version of the Metal language, and the releases of macOS and iOS that support it. Source: Apple, `MTLLibrary.h` of
+/// the SDK for macOS 27, `MTLLanguageVersion`.
+#[rustfmt::skip]
+const LANGUAGES: [(Language, Option<Release>, Release); 13] = [
+    ((1, 0), None, Release::new(9, 0)),
+    ((1, 1), Some(Release::new(10, 11)), Release::new(9, 0)),
+    ((1, 2), Some(Release::new(10, 12)), Release::new(10, 0)),
+    ((2, 0), Some(Release::new(10, 13)), Release::new(11, 0)),
+    ((2, 1), Some(Release::new(10, 14)), Release::new(12, 0)),
+    ((2, 2), Some(Release::new(10, 15)), Release::new(13, 0)),
+    ((2, 3), Some(Release::new(11, 0)), Release::new(14, 0)),
+    ((2, 4), Some(Release::new(12, 0)), Release::new(15, 0)),
+    ((3, 0), Some(Release::new(13, 0)), Release::new(16, 0)),
+    ((3, 1), Some(Release::new(14, 0)), Release::new(17, 0)),
+    ((3, 2), Some(Release::new(15, 0)), Release::new(18, 0)),
+    ((4, 0), Some(Release::new(26, 0)), Release::new(26, 0)),
+    ((4, 1), Some(Release::new(27, 0)), Release::new(27, 0)),
+];
 
 /// First word of the triple of AIR.
 pub const AIR64: &str = "air64";
@@ -85,6 +129,18 @@ pub fn is_gpu_name(name: &str) -> bool {
         || others.iter().any(|(_, word)| rest(*word).is_some_and(is_number))
 }
 
+/// Version of the Metal language: major and minor number.
+pub type Language = (u16, u16);
+
+/// Releases of a system that support a version of the language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LanguageSupport {
+    /// Supported since a release.
+    Since(Release),
+    /// The version is newer than this program: supported only after a release.
+    After(Release),
+}
+
 impl System {
     /// Every system.
     pub const ALL: &[System] = &[System::MacOs, System::Ios, System::TvOs, System::WatchOs, System::VisionOs];
@@ -116,12 +172,30 @@ impl System {
         let word = parts.next()?;
         let row = ROWS.iter().find(|row| row.word == word)?;
         let mut number = || parts.next()?.parse().ok();
-        Some((row.system, (number()?, number()?)))
+        Some((row.system, Release::new(number()?, number()?)))
+    }
+
+    /// Returns the releases that support a version of the language; `None` for systems whose releases are not in the
+    /// table, and for versions that the system never had.
+    #[doc(hidden)]
+    pub fn supports(self, language: Language) -> Option<LanguageSupport> {
+        let of_row = |&(_, mac_os, ios): &(Language, Option<Release>, Release)| match self {
+            System::MacOs => mac_os,
+            System::Ios => Some(ios),
+            System::TvOs | System::WatchOs | System::VisionOs => None,
+        };
+        match LANGUAGES.iter().find(|(known, ..)| *known == language) {
+            Some(row) => of_row(row).map(LanguageSupport::Since),
+            None => {
+                let newest = LANGUAGES.last().filter(|(newest, ..)| language > *newest)?;
+                of_row(newest).map(LanguageSupport::After)
+            }
+        }
     }
 
     /// Returns the triple of AIR for a release of the system.
-    pub(crate) fn triple(self, (major, minor): Release) -> String {
-        format!("{AIR64}-apple-{}{major}.{minor}.0", self.row().word)
+    pub(crate) fn triple(self, Release { major, minor, patch }: Release) -> String {
+        format!("{AIR64}-apple-{}{major}.{minor}.{patch}", self.row().word)
     }
 
     /// Returns the system of a triple, and its oldest release.
@@ -136,7 +210,8 @@ impl System {
         let mut numbers = system.strip_prefix(row.word)?.split('.').map(|number| number.parse().ok());
         let major = numbers.next()??;
         let minor = numbers.next().unwrap_or(Some(0))?;
-        Some((row.system, (major, minor)))
+        let patch = numbers.next().unwrap_or(Some(0))?;
+        Some((row.system, Release { major, minor, patch }))
     }
 }
 
@@ -145,12 +220,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_version_of_the_language_has_its_releases() {
+        let since = |major, minor| Some(LanguageSupport::Since(Release::new(major, minor)));
+        let cases = [
+            (System::MacOs, (1, 0), None),
+            (System::Ios, (1, 0), since(9, 0)),
+            (System::MacOs, (2, 2), since(10, 15)),
+            (System::MacOs, (3, 1), since(14, 0)),
+            (System::Ios, (3, 2), since(18, 0)),
+            (System::MacOs, (4, 1), since(27, 0)),
+            (System::MacOs, (4, 2), Some(LanguageSupport::After(Release::new(27, 0)))),
+            (System::MacOs, (2, 9), None),
+            (System::VisionOs, (3, 1), None),
+        ];
+        for (system, language, expected) in cases {
+            assert_eq!(system.supports(language), expected, "{system:?} {language:?}");
+        }
+        assert!(LANGUAGES.is_sorted_by_key(|(language, ..)| *language));
+    }
+
+    #[test]
     fn triples_lead_back_to_their_system() {
         for &system in System::ALL {
-            assert_eq!(System::of_triple(&system.triple((14, 2))), Some((system, (14, 2))));
+            for release in [Release::new(14, 2), Release { major: 26, minor: 6, patch: 2 }] {
+                assert_eq!(System::of_triple(&system.triple(release)), Some((system, release)));
+            }
             assert_eq!(System::named(system.device()), Some(system));
         }
-        assert_eq!(System::of_triple("air64_v26-apple-macosx14.0.0"), Some((System::MacOs, (14, 0))));
+        assert_eq!(System::of_triple("air64_v26-apple-macosx14.0.0"), Some((System::MacOs, Release::new(14, 0))));
         for other in ["arm64-apple-macosx14.0.0", "air64-apple-linux", "air64-apple-macosx", "air64"] {
             assert_eq!(System::of_triple(other), None, "{other}");
         }

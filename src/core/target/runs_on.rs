@@ -159,12 +159,12 @@ pub enum Incompatibility {
     /// It is AOT-compiled for an unspecified device.
     #[error("it is AOT-compiled for an unspecified device; if for this one, it is selected first")]
     UnspecifiedDevice,
+    /// It is a shader.
+    #[error("it is a shader for Vulkan")]
+    Shader,
     /// It is NVIDIA code with 32-bit addresses.
     #[error("it has 32-bit addresses, and 64-bit programs load 64-bit code only")]
     AddressSize,
-    /// Its architecture has a suffix that no GPU of this number has.
-    #[error("no GPU is named {0}, and the driver compares names")]
-    NoSuchName(String),
     /// It is for another system than the runtimes of this platform.
     #[error("it is for {}, and HIP and OpenMP load code for {}", .0.name(), amdgpu::System::Hsa.name())]
     System(amdgpu::System),
@@ -212,6 +212,9 @@ pub struct Code<'a> {
 impl Code<'_> {
     /// Returns how a device runs the code, or the reason why it does not.
     pub fn runs_on(&self, device: &Device) -> Result<LoadMethod, Incompatibility> {
+        if self.is_shader() {
+            return if device.may_have_vulkan() { Ok(LoadMethod::FromSpirV) } else { Err(Incompatibility::Shader) };
+        }
         match (Platform::of(self.triple, self.arch), self.form) {
             (_, CodeForm::LinkTime) => return Err(self.link_time(device)),
             (_, CodeForm::OptixIr) => return Err(Incompatibility::OptixIr),
@@ -258,6 +261,11 @@ impl Code<'_> {
         }
     }
 
+    /// Returns whether it is a shader, which drivers compile for Vulkan.
+    pub fn is_shader(&self) -> bool {
+        self.form == CodeForm::SpirV && self.triple.is_some_and(triple::is_vulkan)
+    }
+
     /// Returns the method for this form of code. Anything but machine code is compiled first.
     fn loaded(&self, way: LoadMethod) -> LoadMethod {
         match self.form {
@@ -292,12 +300,6 @@ impl Code<'_> {
             return Err(Incompatibility::AddressSize);
         }
         let own = self.arch.and_then(nvptx::Arch::parse).ok_or(Incompatibility::Unspecified)?;
-        // The driver formats number and suffix as a name, and compares names: measured with driver 597.06, an entry for
-        // 8.9 with suffix `a` runs nowhere (github.com/bechirBOUALI/cuda-fatbin-precedence, SELECTION-RULE.md). A number
-        // that is not in the table may have any suffix.
-        if !own.is_known() && (nvptx::Arch { suffix: None, ..own }).is_known() {
-            return Err(Incompatibility::NoSuchName(own.to_string()));
-        }
         // Bitcode is compiled like PTX.
         own.check(nvptx::Arch { number, suffix: None }, self.form != CodeForm::Machine)?;
         Ok(self.loaded(if own.number == number { LoadMethod::Exact } else { LoadMethod::Compatible }))

@@ -95,8 +95,8 @@ fn contradiction((stated, own): (&str, &str)) -> String {
 /// Returns how an image contradicts its container that only its decompressed bytes show, or, in an archive for AMD's
 /// processors, that it is code for another machine.
 fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<String> {
-    let Image { codec, image_kind, triple, arch, .. } = &**image;
-    if *image_kind != ImageKind::Elf {
+    let Image { codec, image_kind, triple, arch, own_arch, .. } = &**image;
+    if !matches!(image_kind, ImageKind::Elf | ImageKind::Ptx) || own_arch.is_some() {
         return None;
     }
     let is_entry = image.containers().last().is_some_and(|it| it.container_type == ContainerType::CudaFatbin);
@@ -104,7 +104,7 @@ fn decompressed_contradiction(image: &ImageRef<'_>, bytes: View<'_>) -> Option<S
         let own = OwnHeader::read(triple.as_deref(), arch.as_deref(), bytes);
         for (stated, own) in [(triple, own.triple), (arch, own.arch)] {
             if let (Some(stated), Some(own)) = (stated, own)
-                && !(is_entry && is_narrower(stated, &own))
+                && !(is_entry && *image_kind == ImageKind::Elf && is_narrower(stated, &own))
             {
                 return Some(contradiction((stated, &own)));
             }

@@ -12,6 +12,7 @@ use fatbin_core::format::ImageKind;
 use fatbin_core::scan::inventory::{Container, DeviceLinks, FileFormat, Image, NestedImage, Registration};
 use fatbin_core::target::nvcc_names::NvccForm;
 use fatbin_core::target::runs_on::Incompatibility;
+use fatbin_core::target::triple::is_vulkan;
 use fatbin_core::target::{OffloadKind, TargetId, natural_order, nvptx};
 
 /// Facts about a file.
@@ -136,7 +137,9 @@ impl ImageCode {
                 None => ImageCode::Unknown(UnknownCode::Target),
             },
             (ImageKind::Elf | ImageKind::SpirV, Some(arch)) => ImageCode::For(PolicyTarget::Native(canonical(arch))),
-            (ImageKind::SpirV, None) if triple.is_empty() => ImageCode::For(PolicyTarget::Triple("spirv64")),
+            (ImageKind::SpirV, None) if triple.is_empty() || image.triple.as_deref().is_some_and(is_vulkan) => {
+                ImageCode::For(PolicyTarget::Triple("spirv64"))
+            }
             (ImageKind::Elf | ImageKind::SpirV, None) => match PolicyTarget::parse(triple) {
                 Ok(target @ PolicyTarget::Triple(_)) => ImageCode::For(target),
                 _ => ImageCode::Unknown(UnknownCode::Target),

@@ -16,6 +16,7 @@ use fatbin_core::base::codec::Codec;
 use fatbin_core::base::escape::is_escaped;
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::image::DebugLevel;
+use fatbin_core::target::bundle_entry_id::FoundByHip;
 use fatbin_core::target::{BundleEntryId, OffloadKind, natural_order};
 
 /// Size limits are a tenth above the current sizes, because a limit that must be raised with every commit is soon
@@ -111,7 +112,7 @@ fn images(facts: &[FileFacts<'_>]) -> String {
     }
     let hip = images.iter().filter(|image| image.image.kind == Some(OffloadKind::Hip));
     let mut ids = hip.filter_map(|image| image.image.id.as_deref().and_then(BundleEntryId::parse)).peekable();
-    if ids.peek().is_some() && ids.all(|id| id.is_found_by_hip()) {
+    if ids.peek().is_some() && ids.all(|id| id.found_by_hip() != FoundByHip::Never) {
         text += "# HIP runtimes find the code.\nfindable-by = [\"rocm-7.2\"]\n";
     }
     if text.is_empty() { text } else { format!("\n[images]\n{text}") }

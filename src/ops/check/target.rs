@@ -112,7 +112,10 @@ impl PolicyTarget {
         if let Some(triple) = triples().find(|&triple| triple == name) {
             return Ok(PolicyTarget::Triple(triple));
         }
-        if intel::is_name(name) || metal::is_gpu_name(name) {
+        if intel::is_name(name) {
+            return Ok(PolicyTarget::Native(intel::spelled(name)));
+        }
+        if metal::is_gpu_name(name) {
             return Ok(PolicyTarget::Native(name.to_owned()));
         }
         match TargetId::parse(name) {
@@ -188,6 +191,7 @@ mod tests {
             ("gfx9-4-generic", "gfx9-4-generic"),
             ("intel_gpu_dg2_g10", "intel_gpu_dg2_g10"),
             ("dg2", "dg2"),
+            ("arl-h", "arl_h"),
             ("RTX 4090", "sm_89"),
             ("MI300X", "gfx942"),
             ("10.0a", "sm_100a"),

@@ -14,6 +14,7 @@
 //!         "vgprs": 32, "agprs": 0, "sgprs": 16, "vgpr_spills": 40, "sgpr_spills": 0,   AMD
 //!         "scratch": 164, "scratch_is_minimum": true, "shared": 1024, "constant": 536, "parameter_size": 8,
 //!         "wave_size": 64, "max_threads": 1024, "required_threads": [64, 2, 1], "min_blocks": 2, "code_size": 256,
+//!         "language": "3.1",                                           Metal
 //!         "constant_banks": [ { "bank": 0, "size": 536 } ],
 //!         "parameters": [ { "name": "out", "offset": 0, "size": 8 } ],
 //!         "source": { "file": "/src/k.hip", "line": 12 } } ],
@@ -184,6 +185,7 @@ fn kernel(json: &mut JsonWriter, kernel: &Kernel) {
         json.optional(figure.key(), figure.value(kernel));
     }
     json.optional("scratch_is_minimum", kernel.scratch_is_minimum.then_some(true));
+    json.optional("language", kernel.language.map(|(major, minor)| format!("{major}.{minor}")));
     json.optional("required_threads", kernel.required_threads.as_ref());
     json.objects_if_any("constant_banks", &kernel.constant_banks, |json, bank| {
         json.field("bank", bank.bank);

@@ -137,14 +137,18 @@ fn table(kernels: &[Kernel], screen: &Screen) -> String {
     let figures = figures(screen, |figure| kernels.iter().map(|kernel| cell(figure, kernel)).collect());
     let has_source = kernels.iter().any(|kernel| kernel.source.is_some());
     let mut headings: Vec<Column> = figures.iter().map(|figure| Column::right(heading(*figure))).collect();
+    let has_language = kernels.iter().any(|kernel| kernel.language.is_some());
+    headings.extend(has_language.then_some(Column::right("MSL")));
     headings.extend(has_source.then_some(Column::left("SOURCE")));
     headings.push(Column::name("KERNEL"));
     let rows = kernels.iter().map(|kernel| {
         let figures = figures.iter().map(|figure| cell(*figure, kernel).unwrap_or("-".to_owned()));
+        let language = kernel.language.map_or("-".to_owned(), |(major, minor)| format!("{major}.{minor}"));
+        let language = has_language.then_some(language);
         let source = kernel.source.as_ref().map(|source| format!("{}:{}", file_name(&source.file), source.line));
         let source = has_source.then(|| source.map_or("-".to_owned(), |source| printable(&source)));
         let name = printable(kernel.demangled.as_ref().unwrap_or(&kernel.name));
-        figures.chain(source).chain([name]).collect()
+        figures.chain(language).chain(source).chain([name]).collect()
     });
     columns(&headings, rows, screen)
 }

@@ -2,7 +2,7 @@
 //!
 //! A floor that is known has `known: true` and `at_least`, the oldest release that works; without `at_least`, no
 //! requirement is known. Where later releases do not load what earlier ones do, `loaded_by` has the measured releases that
-//! load it, and `known` is false. Driver versions are for Linux on x86-64.
+//! load it, and `known` is false. Driver versions are for Linux on x86-64, or for Windows in files for Windows.
 //!
 //! ```text
 //! { "schema": "fatbin.requires/1",
@@ -15,6 +15,7 @@
 //!     "devices": [ { "device": "sm_90", "runs": true,
 //!       "needs": [ { "product": "cuda", "preferred": { "known": true, "causes": [] },
 //!         "some": { "known": false, "newer_than": { "release": "13.5" }, "causes": [] } } ] } ],
+//!     "alternatives": [ { "images": [ 0, 1 ] } ],
 //!     "host_libraries": [ { "name": "libcudart.so.12", "product": "cuda", "major": 12, "loaded_by_name": false } ],
 //!     "errors": [] } ] }
 //! ```
@@ -72,6 +73,7 @@ fn file(json: &mut JsonWriter, required: &RequiredFile<'_>) {
         json.field("runs", it.runs);
         json.objects("needs", &it.needs, device_need);
     });
+    json.objects_if_any("alternatives", floors.alternatives(), |json, numbers| json.list("images", numbers));
     // Number of devices of the code that are not in the list.
     json.optional("omitted_devices", NonZero::new(required.omitted_devices));
     // Libraries of CUDA and ROCm that host code needs.
@@ -119,7 +121,11 @@ fn floor(json: &mut JsonWriter, need: &Need) {
 
 fn release(json: &mut JsonWriter, release: Release) {
     let (major, minor) = release.version;
-    let text = if release.product == Product::Llvm { major.to_string() } else { format!("{major}.{minor}") };
+    let text = match (release.product, release.patch) {
+        (Product::Llvm, _) => major.to_string(),
+        (_, 0) => format!("{major}.{minor}"),
+        (_, patch) => format!("{major}.{minor}.{patch}"),
+    };
     json.field("release", text);
     json.optional("driver", release.driver.map(|driver| driver.to_string()));
 }

@@ -62,6 +62,7 @@ pub fn requires_text(required: &RequiredFile<'_>, screen: &Screen) -> Block {
         text += &format!("  and {} more\n", counted(required.omitted_devices, "device"));
     }
     text.extend(sentences(required).iter().map(|sentence| paragraph(sentence, screen)));
+    text.extend(floors.alternatives().iter().map(|numbers| paragraph(&one_of(numbers), screen)));
     let is_more = |(product, every): &&(Product, Need)| {
         let own = together.iter().find(|(other, _)| other == product);
         own.is_none_or(|(_, own)| own.floor.and(every.floor) != own.floor)
@@ -85,6 +86,12 @@ fn to_be_linked_by(file: &File) -> Option<String> {
     // A linker of the newest version links all.
     let newest = versions.last()?;
     Some(format!("LTO-IR, to be linked first: {}", nvjitlink(*newest)))
+}
+
+/// Returns the sentence about images of which a program loads one.
+fn one_of(numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    format!("Images {} have the same functions: a program loads one of them.", enumerated(&numbers, NAMED))
 }
 
 /// Returns the sentence about the libraries that host code needs, if it needs any.
@@ -116,10 +123,26 @@ fn sentences(required: &RequiredFile<'_>) -> Vec<String> {
     }
     let sentence = |(devices, needs): &(Vec<String>, Vec<DeviceNeed>)| {
         let needs = needs.iter().filter(|need| is_known(&need.preferred));
-        let needs: Vec<String> = needs.map(|need| or_newer(need.product, &need.preferred)).collect();
+        let needs: Vec<String> = needs.map(of_device).collect();
         format!("On {}: {}.", enumerated(devices, NAMED), needs.join("; "))
     };
     sets.iter().map(sentence).collect()
+}
+
+/// Formats what a device needs for its preferred image. A Metal library may load where some of its functions fail.
+fn of_device(need: &DeviceNeed) -> String {
+    let all = or_newer(need.product, &need.preferred);
+    if has_functions(need) {
+        format!("{} to load; {all} for all functions", or_newer(need.product, &need.some))
+    } else {
+        all
+    }
+}
+
+/// Returns whether a property of some functions decides what all functions need.
+fn has_functions(need: &DeviceNeed) -> bool {
+    need.preferred.causes.iter().any(|cause| cause.requirement.is_of_functions())
+        && need.some.floor != need.preferred.floor
 }
 
 /// Formats what a product must be: `driver 525.60.13 (CUDA 12.0) or newer`.
@@ -195,12 +218,13 @@ fn is_alike(one: &[DeviceNeed], other: &[DeviceNeed]) -> bool {
 
 /// Formats a row for the preferred image, and a row for another image that needs less.
 fn rows_of(devices: &str, need: &DeviceNeed) -> Vec<Vec<String>> {
+    let (best, some) = if has_functions(need) { ("all functions", "library") } else { (BEST, "some image") };
     let mut rows = Vec::new();
     if is_known(&need.preferred) {
-        rows.push(row(devices, BEST, need.product, &need.preferred));
+        rows.push(row(devices, best, need.product, &need.preferred));
     }
     if need.some.floor != need.preferred.floor {
-        rows.push(row(devices, "some image", need.product, &need.some));
+        rows.push(row(devices, some, need.product, &need.some));
     }
     rows
 }

@@ -1,7 +1,7 @@
 //! Lexer for PTX.
 //!
-//! A directive or an instruction is one word, including its dots and suffixes. Comments are skipped. Source: NVIDIA,
-//! PTX ISA, section Syntax.
+//! An instruction is one word, including its dots and suffixes. Directives need no space between them: `.param.u64` is
+//! two words. Comments are skipped. Source: NVIDIA, PTX ISA, section Syntax; ptxas 13.5.
 
 use crate::format::ptx::{BLANK, WORD, is_of};
 
@@ -14,6 +14,11 @@ pub enum Token<'text> {
     Quoted(&'text str),
     /// Any other character except spaces.
     Punctuation(char),
+}
+
+/// Returns whether a byte is part of the name of a directive.
+fn is_in_directive(byte: u8) -> bool {
+    byte != b'.' && is_of(byte, WORD)
 }
 
 /// Iterator over the tokens of a text.
@@ -65,7 +70,12 @@ impl<'text> Iterator for Lexer<'text> {
 
     fn next(&mut self) -> Option<Token<'text>> {
         self.skip_space_and_comments();
-        let word = self.take_all(WORD);
+        let directive =
+            self.rest.strip_prefix('.').and_then(|name| name.bytes().position(|byte| !is_in_directive(byte)));
+        let word = match directive {
+            Some(end @ 1..) => self.take(end.saturating_add(1)),
+            _ => self.take_all(WORD),
+        };
         if !word.is_empty() {
             return Some(Token::Word(word));
         }
@@ -102,6 +112,19 @@ mod tests {
             Punctuation(';'),
         ];
         assert_eq!(Lexer::new(text).collect::<Vec<_>>(), words);
+    }
+
+    #[test]
+    fn directives_need_no_space() {
+        let text = ".visible.entry k(.param.align 8 .b8 p[4]){.reg.b32 r;ld.param.u64 %rd1;..x .";
+        let words: Vec<&str> = Lexer::new(text)
+            .filter_map(|token| match token {
+                Word(word) => Some(word),
+                _ => None,
+            })
+            .collect();
+        let expected = ".visible .entry k .param .align 8 .b8 p 4 .reg .b32 r ld.param.u64 %rd1 ..x .";
+        assert_eq!(words.join(" "), expected);
     }
 
     #[test]

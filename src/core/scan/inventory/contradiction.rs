@@ -2,11 +2,14 @@
 
 use super::Image;
 use crate::base::bytes::View;
-use crate::base::codec::is_compressed;
-use crate::format::{DeviceImage, ImageView};
+use crate::base::codec::{decompress_start, is_compressed};
+use crate::format::{DeviceImage, ImageKind, ImageView};
 use crate::target::amdgpu::System;
 use crate::target::runs_on::Incompatibility;
 use crate::target::{Platform, compatibility, intel, nvptx};
+
+/// Number of bytes of compressed PTX that are read. Compilers write a comment of less than 1 KiB before the directives.
+const PTX_START: usize = 4 << 10;
 
 /// Properties in the header of an image that its container does not state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,12 +23,22 @@ pub struct OwnHeader {
 }
 
 impl OwnHeader {
-    /// Reads the header of an image. A compressed image has no header that can be read.
+    /// Reads the header of an image. Of a compressed image, only the first directives of PTX are read: `fatbinary`
+    /// accepts PTX whose `.target` is not the architecture of its entry.
     pub fn of(image: &ImageView<'_>) -> OwnHeader {
-        if is_compressed(image.codec) {
-            return OwnHeader::default();
+        let triple = image.triple.as_deref();
+        let arch = image.arch.as_deref();
+        match image.codec.filter(|codec| is_compressed(Some(*codec))) {
+            None => OwnHeader::read(triple, arch, image.view),
+            Some(codec) if image.image_kind == ImageKind::Ptx && image.part.is_none() => {
+                let start = decompress_start(codec, image.view, image.full_size.unwrap_or_default(), PTX_START);
+                start.map_or_else(
+                    |_| OwnHeader::default(),
+                    |start| OwnHeader::read(triple, arch, image.view.derived(&start)),
+                )
+            }
+            Some(_) => OwnHeader::default(),
         }
-        OwnHeader::read(image.triple.as_deref(), image.arch.as_deref(), image.view)
     }
 
     /// Reads the header of an image whose container states a triple and an arch.

@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 mod address;
+mod code_names;
 mod contradiction;
 mod cuda_code;
 mod device_link;
@@ -26,8 +27,7 @@ use crate::base::error::{Error, Malformed};
 use crate::base::file_path::FilePath;
 use crate::base::range::range_at;
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
-use crate::target::nvcc_names::{NvccForm, NvidiaCode, Spelling};
-use crate::target::{OffloadKind, TargetId, intel, nvptx, subarch, triple};
+use crate::target::{OffloadKind, triple};
 
 pub use address::DiskLocation;
 pub use contradiction::{OwnHeader, is_narrower};
@@ -35,7 +35,7 @@ pub use cuda_code::CudaCode;
 pub use device_link::{CodeRole, DeviceLink, DeviceLinks, LinkInput, LinkPlace};
 pub use kpack::{FoundArchive, KpackReference};
 pub use not_opened::NotOpened;
-pub use origin::{Origin, origin, stored_origin};
+pub use origin::{MetalFunctions, Origin, origin, stored_origin};
 pub use property::{Property, PropertySet, PropertyValue};
 pub use sign::{Sign, SignKind};
 pub use walk::{NestedImage, Node};
@@ -221,6 +221,9 @@ pub struct Image {
     /// Properties of NVIDIA code that its drivers depend on.
     #[doc(hidden)]
     pub cuda: CudaCode,
+    /// The functions of a Metal library.
+    #[doc(hidden)]
+    pub metal: Option<Box<MetalFunctions>>,
     /// A filter does not accept the image, and reports leave it out.
     #[doc(hidden)]
     pub is_left_out: bool,
@@ -231,17 +234,6 @@ pub struct Image {
     #[doc(hidden)]
     pub stored: StoredBytes,
 }
-
-/// Extensions for ELF files, by the architecture in the triple. ptxas, AMD's compilers and Intel's compilers use them.
-/// Intel's device code is ELF only once it is compiled for a GPU.
-const ELF_EXTENSIONS: [(&str, &str); 6] = [
-    ("nvptx", "cubin"),
-    ("nvptx64", "cubin"),
-    ("amdgcn", "hsaco"),
-    ("spir64", "zebin"),
-    ("spir64_gen", "zebin"),
-    ("spirv64", "zebin"),
-];
 
 /// Keys of strings that name kernels, functions and variables. These keys may repeat.
 pub const ENTRY_KINDS: [&str; 4] = ["kernel", "device-function", "function", "variable"];
@@ -368,26 +360,6 @@ impl Image {
         self.kind != Some(OffloadKind::Host) && !has_no_code
     }
 
-    /// True if compilers use this name for the processor or its code: `gfx90a:xnack+` with its features in any order,
-    /// `sm_80` in any form, `compute_80` for PTX, `lto_80` for LTO-IR, and the names of PyTorch and CMake.
-    #[doc(hidden)]
-    pub fn has_arch_name(&self, name: &str) -> bool {
-        let Some(own) = self.arch.as_deref() else { return false };
-        if let Some(code) = NvidiaCode::parse(name) {
-            let has_form = |form: &NvccForm| match form {
-                NvccForm::Ptx => self.image_kind == ImageKind::Ptx,
-                NvccForm::LtoIr => self.image_kind == ImageKind::Nvvm,
-                // nvcc's names of machine code are also the names of the architecture.
-                NvccForm::Machine => code.spelling == Spelling::Nvcc || self.image_kind == ImageKind::Elf,
-            };
-            return nvptx::Arch::parse(own) == Some(code.arch) && code.forms.iter().any(has_form);
-        }
-        match (TargetId::parse(own), TargetId::parse(name)) {
-            (Ok(own), Ok(named)) => own == named,
-            _ => intel::is_same(own, name),
-        }
-    }
-
     /// Number of its kind, if the kind is newer than this program.
     #[doc(hidden)]
     pub fn unknown_kind(&self) -> Option<u64> {
@@ -406,31 +378,10 @@ impl Image {
         self.image_kind == ImageKind::Nvvm && self.codec == Some(Codec::Opaque)
     }
 
-    /// File name extension that the tools for this kind of image use.
-    pub fn extension(&self) -> &'static str {
-        let triple = self.triple.as_deref().map(subarch::legacy_triple).unwrap_or_default();
-        let architecture = triple.split('-').next().unwrap_or_default();
-        let of_elf = ELF_EXTENSIONS.iter().find(|(name, _)| *name == architecture);
-        match (self.image_kind, of_elf) {
-            (ImageKind::Elf, Some((_, extension))) => extension,
-            (kind, _) => kind.extension(),
-        }
-    }
-
     /// Creates an image with a format and a target only.
     #[doc(hidden)]
     pub fn of_target(image_kind: ImageKind, triple: Option<String>, arch: Option<String>) -> Self {
         Image { image_kind, triple, arch, ..Image::default() }
-    }
-
-    /// Architecture (or the triple, if unknown), followed by the form of code unless it is ELF: `sm_90 ptx`.
-    pub fn arch_and_form(&self) -> String {
-        let arch = self.arch.as_deref().or(self.triple.as_deref());
-        match (arch, self.image_kind) {
-            (Some(arch), ImageKind::Elf) => arch.to_owned(),
-            (Some(arch), kind) => format!("{arch} {}", kind.name()),
-            (None, kind) => kind.name().to_owned(),
-        }
     }
 
     /// Decompressed size in bytes, if known.

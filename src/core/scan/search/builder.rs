@@ -146,6 +146,7 @@ impl InventoryBuilder<'_> {
             producer: None,
             format_version: None,
             cuda: CudaCode::default(),
+            metal: None,
             is_left_out: false,
             containers: self.inner_containers(image, place.deeper(place.stream)),
             stored: StoredBytes { start: image.view.start(), size: image.view.size(), part: image.part },

@@ -40,4 +40,5 @@ pub fn record_origin(origin: Origin, image: &mut Image) {
     image.producer = image.string("producer").map(str::to_owned).or(origin.producer);
     image.format_version = origin.format_version;
     image.cuda = origin.cuda;
+    image.metal = origin.metal;
 }

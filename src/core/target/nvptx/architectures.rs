@@ -125,6 +125,11 @@ impl fmt::Display for Capability {
 /// Reason why code for one architecture does not run on a device of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CapabilityMismatch {
+    /// No compiler accepts the suffix for the number. The driver formats number and suffix as a name, and compares names:
+    /// measured with driver 597.06, an entry for 8.9 with suffix `a` runs nowhere
+    /// (github.com/bechirBOUALI/cuda-fatbin-precedence, SELECTION-RULE.md).
+    #[error("no architecture has the name {0}")]
+    Unknown(Arch),
     /// The code is for a later architecture.
     #[error("it is for {own} and later, the device is {device}")]
     Later {
@@ -185,6 +190,10 @@ impl Arch {
     /// embedded parts, nor vice versa. PTX is compiled when it is loaded, for anything later. The suffixes restrict
     /// that. Sources: CUDA C programming guide (application compatibility), Blackwell compatibility guide.
     pub fn check(self, device: Arch, is_ptx: bool) -> Result<(), CapabilityMismatch> {
+        // A newer number may have any suffix.
+        if Architecture::of(self.number).is_some() && !self.is_known() {
+            return Err(CapabilityMismatch::Unknown(self));
+        }
         let own = Capability(self.number);
         let device = Capability(device.number);
         if own == device || own.is_former(device) {
@@ -237,6 +246,21 @@ mod tests {
         }
         for name in ["sm_10", "sm_82", "sm_89a", "sm_90f", "sm_102", "sm_999"] {
             assert!(!Arch::parse(name).unwrap().is_known(), "{name}");
+        }
+    }
+
+    #[test]
+    fn code_for_an_architecture_that_does_not_exist_runs_nowhere() {
+        // ptxas 12.9 and 13.5 refuse these suffixes.
+        for name in ["sm_75a", "sm_80a", "sm_86a", "sm_87a", "sm_88a", "sm_89a", "sm_89f", "sm_90f"] {
+            let own = Arch::parse(name).unwrap();
+            for is_ptx in [true, false] {
+                let message = own.check(Arch { suffix: None, ..own }, is_ptx).unwrap_err().to_string();
+                assert_eq!(message, format!("no architecture has the name {name}"));
+            }
+        }
+        for newer in ["sm_130a", "sm_130f"] {
+            assert!(Arch::parse(newer).unwrap().runs_on(Arch { number: 130, suffix: None }, true), "{newer}");
         }
     }
 }

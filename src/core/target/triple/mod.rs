@@ -21,6 +21,15 @@ pub const NVPTX64: &str = "nvptx64-nvidia-cuda";
 pub const NVPTX: &str = "nvptx-nvidia-cuda";
 
 /// Triple of code for a GPU of Intel (DPC++, `-fsycl-targets`).
+pub const VULKAN: &str = "spirv-unknown-vulkan";
+
+/// Returns whether code with a triple is a shader, which every driver for Vulkan compiles. Source: LLVM,
+/// `Triple::Vulkan`; Khronos, Vulkan Specification, `VkShaderModuleCreateInfo`.
+pub fn is_vulkan(triple: &str) -> bool {
+    triple.starts_with("spirv") && triple.split('-').nth(2).is_some_and(|system| system.starts_with("vulkan"))
+}
+
+/// Triple of machine code for Intel's graphics processors.
 pub const INTELGT: &str = "spir64_gen-unknown-unknown";
 
 /// ELF machine, `true` for little-endian data, and the triple.

@@ -56,7 +56,7 @@ impl Floor {
 
     /// Creates the floor of what only some of the measured releases of LLVM load.
     pub fn of_llvm(llvm: LlvmReleases) -> Floor {
-        let release = |major| Release { product: Product::Llvm, version: (major, 0), driver: None };
+        let release = |major| Release::new(Product::Llvm, (major, 0));
         let floor = match llvm.majors().next() {
             None => Floor::UNKNOWN,
             Some(first) => match LlvmReleases::MEASURED.into_iter().take_while(|major| *major < first).last() {
@@ -65,6 +65,12 @@ impl Floor {
             },
         };
         Floor { llvm, ..floor }
+    }
+
+    /// Returns the floor with other releases in its bounds.
+    pub fn map(self, change: impl Fn(Release) -> Release) -> Floor {
+        let of_limit = |limit: Limit| Limit { release: limit.release.map(&change), ..limit };
+        Floor { least: of_limit(self.least), most: self.most.map(of_limit), ..self }
     }
 
     /// Returns whether it is known, and every later release works.
@@ -123,7 +129,7 @@ mod tests {
     use crate::analyze::requires::DriverNumber;
 
     fn release(version: (u32, u32), driver: Option<[u32; 3]>) -> Release {
-        Release { product: Product::Cuda, version, driver: driver.map(DriverNumber) }
+        Release { driver: driver.map(DriverNumber), ..Release::new(Product::Cuda, version) }
     }
 
     #[test]
@@ -146,7 +152,7 @@ mod tests {
 
     #[test]
     fn releases_of_llvm_have_floors_and_ceilings() {
-        let llvm = |major| Floor::since(Release { product: Product::Llvm, version: (major, 0), driver: None });
+        let llvm = |major| Floor::since(Release::new(Product::Llvm, (major, 0)));
         let of = |majors: &[u32]| Floor::of_llvm(LlvmReleases::of(majors.iter().copied()));
         let text = |floor: Floor| floor.to_string();
         assert_eq!(text(llvm(14).and(of(&[15, 16, 19]))), "LLVM 15 to 19");

@@ -1,5 +1,5 @@
 //! Releases of CUDA: their drivers, and the features that each release introduced. Driver numbers are for Linux on
-//! x86-64.
+//! x86-64, unless Windows is named.
 
 use super::{DriverNumber, Floor, Release};
 use fatbin_core::format::readers::Product;
@@ -51,6 +51,53 @@ const DRIVERS: [DriverRow; 34] = [
 /// Version Compatibility. Cubins of earlier toolkits need the driver of their release.
 const FAMILIES: [((u32, u32), [u32; 3]); 3] =
     [((11, 0), [450, 80, 2]), ((12, 0), [525, 60, 13]), ((13, 0), [580, 65, 6])];
+
+/// Like [`DRIVERS`], for Windows. CUDA 13 has no driver for Windows. Source: as above, table of CUDA 13.2 Update 2.
+const WINDOWS_DRIVERS: [((u32, u32), [u32; 3]); 27] = [
+    ((7, 0), [347, 62, 0]),
+    ((7, 5), [353, 66, 0]),
+    ((8, 0), [369, 30, 0]),
+    ((9, 0), [385, 54, 0]),
+    ((9, 1), [391, 29, 0]),
+    ((9, 2), [397, 44, 0]),
+    ((10, 0), [411, 31, 0]),
+    ((10, 1), [418, 96, 0]),
+    ((10, 2), [441, 22, 0]),
+    ((11, 0), [451, 48, 0]),
+    ((11, 1), [456, 38, 0]),
+    ((11, 2), [460, 82, 0]),
+    ((11, 3), [465, 89, 0]),
+    ((11, 4), [471, 11, 0]),
+    ((11, 5), [496, 4, 0]),
+    ((11, 6), [511, 23, 0]),
+    ((11, 7), [516, 1, 0]),
+    ((11, 8), [520, 6, 0]),
+    ((12, 0), [527, 41, 0]),
+    ((12, 1), [531, 14, 0]),
+    ((12, 2), [536, 25, 0]),
+    ((12, 3), [545, 84, 0]),
+    ((12, 4), [551, 61, 0]),
+    ((12, 5), [555, 85, 0]),
+    ((12, 6), [560, 76, 0]),
+    ((12, 8), [570, 65, 0]),
+    ((12, 9), [576, 2, 0]),
+];
+
+/// Like [`FAMILIES`], for Windows.
+const WINDOWS_FAMILIES: [((u32, u32), [u32; 3]); 2] = [((11, 0), [452, 39, 0]), ((12, 0), [528, 33, 0])];
+
+/// Returns a release with the number of its driver for Windows, if that is known. `is_family`: the driver loads the
+/// cubins of every toolkit with the same major number.
+pub fn on_windows(release: Release, is_family: bool) -> Release {
+    if release.product != Product::Cuda {
+        return release;
+    }
+    let number = |rows: &[((u32, u32), [u32; 3])]| {
+        rows.iter().find(|(version, _)| *version == release.version).map(|(_, driver)| DriverNumber(*driver))
+    };
+    let family = if is_family { number(&WINDOWS_FAMILIES) } else { None };
+    Release { driver: family.or_else(|| number(&WINDOWS_DRIVERS)), ..release }
+}
 
 /// Versions of the PTX ISA, each with the first release whose driver compiles it. Source: cuda-bindings 13.5.0 of
 /// NVIDIA, `cuda/bindings/utils/_ptx_utils.py`; the newest version that ptxas accepts agrees for 11.8, 12.0, 12.4,
@@ -112,7 +159,7 @@ const FIRST_TILE_IR: (u32, u32) = (13, 1);
 /// Returns a release of CUDA with its driver.
 pub fn release(version: (u32, u32)) -> Release {
     let driver = DRIVERS.iter().find(|(known, _)| *known == version).and_then(|(_, driver)| driver.map(DriverNumber));
-    Release { product: Product::Cuda, version, driver }
+    Release { driver, ..Release::new(Product::Cuda, version) }
 }
 
 /// Returns the CUDA release of a driver; `None` for a driver that is older or newer than the table. Missing parts of a
@@ -186,6 +233,24 @@ fn newer() -> Floor {
 mod tests {
     use super::*;
     use fatbin_core::target::nvptx::ARCHITECTURES;
+
+    #[test]
+    fn drivers_for_windows_have_other_numbers() {
+        let release = |version| release(version);
+        let cases = [
+            (release((12, 0)), true, "CUDA 12.0 (driver 528.33)"),
+            (release((12, 0)), false, "CUDA 12.0 (driver 527.41)"),
+            (release((12, 4)), false, "CUDA 12.4 (driver 551.61)"),
+            (release((10, 2)), true, "CUDA 10.2 (driver 441.22)"),
+            (release((13, 0)), true, "CUDA 13.0"),
+            (Release::new(Product::Rocm, (6, 4)), false, "ROCm 6.4"),
+        ];
+        for (linux, is_family, expected) in cases {
+            assert_eq!(on_windows(linux, is_family).to_string(), expected);
+        }
+        assert!(WINDOWS_DRIVERS.is_sorted());
+        assert!(WINDOWS_DRIVERS.iter().all(|(version, _)| DRIVERS.iter().any(|(known, _)| known == version)));
+    }
 
     fn floor_of_arch(name: &str) -> String {
         arch(Arch::parse(name).unwrap()).to_string()

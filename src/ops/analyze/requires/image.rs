@@ -6,7 +6,8 @@ use fatbin_core::base::codec::Codec;
 use fatbin_core::format::readers::{Product, Reader};
 use fatbin_core::format::{ContainerType, ImageKind};
 use fatbin_core::scan::inventory::{CudaCode, File, Image, NestedImage};
-use fatbin_core::target::metal::System;
+use fatbin_core::target::bundle_entry_id::FoundByHip;
+use fatbin_core::target::metal::{self, System};
 use fatbin_core::target::nvptx::Arch;
 use fatbin_core::target::{BundleEntryId, OffloadKind, Platform};
 
@@ -41,7 +42,7 @@ fn arch(image: &Image) -> Option<Arch> {
     image.arch.as_deref().and_then(Arch::parse)
 }
 
-fn system(image: &Image) -> Option<(System, (u32, u32))> {
+fn system(image: &Image) -> Option<(System, metal::Release)> {
     image.triple.as_deref().and_then(System::of_triple)
 }
 
@@ -108,13 +109,20 @@ pub fn requirements(file: &File, nested: &NestedImage<'_>, read: Option<CudaCode
         ImageKind::Bitcode if is_for_libomptarget(nested) => requirements.push(Requirement::OpenMpBitcode),
         ImageKind::Bitcode => requirements.push(Requirement::Bitcode),
         ImageKind::MetalLibrary => {
-            requirements.extend(system(image).map(|(system, release)| Requirement::System(system, release)));
+            if let Some((system, release)) = system(image) {
+                requirements.push(Requirement::System(system, release));
+                let language = image.metal.as_ref().and_then(|functions| functions.language);
+                requirements.extend(language.map(|language| Requirement::MetalLanguage(system, language)));
+            }
         }
         _ => {}
     }
     let id = image.id.as_deref().and_then(BundleEntryId::parse);
-    if image.kind == Some(OffloadKind::Hip) && id.is_some_and(|id| !id.is_found_by_hip()) {
-        requirements.push(Requirement::EntryId);
+    if let Some(id) = id
+        && image.kind == Some(OffloadKind::Hip)
+        && id.found_by_hip() != FoundByHip::Always
+    {
+        requirements.push(Requirement::EntryId(id.found_by_hip()));
     }
     requirements
 }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use super::{CodeProperty, Floor, Release, cuda};
+use super::{CodeProperty, DriverSystem, Floor, Release, cuda};
 use fatbin_core::base::codec::Codec;
 use fatbin_core::format::ContainerType;
 use fatbin_core::format::readers::{Product, Reader};
-use fatbin_core::target::metal::System;
+use fatbin_core::target::bundle_entry_id::FoundByHip;
+use fatbin_core::target::metal::{self, LanguageSupport, System};
 use fatbin_core::target::nvptx::Arch;
 
 /// A property of an image or of its container that old releases of a product do not support.
@@ -38,7 +39,9 @@ pub enum Requirement {
     /// LLVM bitcode that libomptarget compiles when it loads it.
     OpenMpBitcode,
     /// A Metal library for a system since a release.
-    System(System, (u32, u32)),
+    System(System, metal::Release),
+    /// A function of a Metal library for a system, compiled from a version of the Metal language.
+    MetalLanguage(System, metal::Language),
     /// A version of a container, with the first release of a product that reads it, if any.
     Container {
         /// The product.
@@ -50,8 +53,8 @@ pub enum Requirement {
         /// First release that reads it.
         first: Option<Reader>,
     },
-    /// A bundle entry ID that HIP's runtime does not find.
-    EntryId,
+    /// A bundle entry ID that some releases of HIP's runtime do not find.
+    EntryId(FoundByHip),
     /// An AMD code object of version 6.
     CodeObject6,
     /// Code that not every libomptarget loads.
@@ -61,18 +64,21 @@ pub enum Requirement {
 }
 
 /// First release of ROCm that loads code objects of version 6.
-const ROCM_WITH_CODE_OBJECT_6: Release = Release { product: Product::Rocm, version: (6, 3), driver: None };
+const ROCM_WITH_CODE_OBJECT_6: Release = Release::new(Product::Rocm, (6, 3));
 
 /// First release of LLVM that reads offload entries with a version. Source: `offload/include/Shared/APITypes.h` of LLVM
 /// 20; libomptarget 19 reads entries of 32 bytes.
-const LLVM_WITH_VERSIONED_ENTRIES: Release = Release { product: Product::Llvm, version: (20, 0), driver: None };
+const LLVM_WITH_VERSIONED_ENTRIES: Release = Release::new(Product::Llvm, (20, 0));
 
 /// The newest release of ROCm with a HIP runtime that is known to compare the triple of entry IDs as text (llvm-project
 /// #214841, #217640).
-const ROCM_WITH_ONE_TRIPLE: Release = Release { product: Product::Rocm, version: (7, 2), driver: None };
+const ROCM_WITH_ONE_TRIPLE: Release = Release::new(Product::Rocm, (7, 2));
+
+/// The newest release of ROCm that is known to look up SPIR-V by one ID.
+const ROCM_WITH_ONE_SPIRV_ID: Release = Release::new(Product::Rocm, (6, 4));
 
 /// First release of LLVM whose libomptarget compiles bitcode (`-fopenmp-target-jit`).
-const LLVM_WITH_COMPILER: Release = Release { product: Product::Llvm, version: (16, 0), driver: None };
+const LLVM_WITH_COMPILER: Release = Release::new(Product::Llvm, (16, 0));
 
 /// The newest release of CUDA whose driver is known to ignore images that are compressed together.
 const LAST_WITHOUT_GROUPS: (u32, u32) = (13, 0);
@@ -85,12 +91,12 @@ impl Requirement {
     pub fn product(self) -> Product {
         match self {
             Requirement::Container { product, .. } => product,
-            Requirement::EntryId | Requirement::CodeObject6 => Product::Rocm,
+            Requirement::EntryId(_) | Requirement::CodeObject6 => Product::Rocm,
             Requirement::Bitcode
             | Requirement::OpenMpBitcode
             | Requirement::OpenMp(_)
             | Requirement::VersionedEntries => Product::Llvm,
-            Requirement::System(system, _) => Product::Apple(system),
+            Requirement::System(system, _) | Requirement::MetalLanguage(system, _) => Product::Apple(system),
             _ => Product::Cuda,
         }
     }
@@ -108,11 +114,17 @@ impl Requirement {
             | Requirement::Bitcode
             | Requirement::OpenMpBitcode => "kind",
             Requirement::Container { .. } => "container-version",
-            Requirement::EntryId => "entry-id",
+            Requirement::EntryId(_) => "entry-id",
             Requirement::CodeObject6 | Requirement::OpenMp(_) => "code",
             Requirement::VersionedEntries => "offload-entries",
             Requirement::System(..) => "system",
+            Requirement::MetalLanguage(..) => "language",
         }
+    }
+
+    /// Returns whether only some functions of an image have the property, so that the image loads without it.
+    pub fn is_of_functions(self) -> bool {
+        matches!(self, Requirement::MetalLanguage(..))
     }
 
     /// Returns the floor of an image with this property.
@@ -128,10 +140,14 @@ impl Requirement {
             Requirement::AbiOfCuda13 => cuda::toolkit((13, 0)),
             Requirement::Arch(arch) | Requirement::Device(arch) => cuda::arch(arch),
             Requirement::Container { first: Some(first), .. } => Floor::since(release_of(first)),
-            Requirement::EntryId => Floor::after(ROCM_WITH_ONE_TRIPLE),
-            Requirement::System(system, version) => {
-                Floor::since(Release { product: Product::Apple(system), version, driver: None })
-            }
+            Requirement::EntryId(FoundByHip::AfterRocm6_4) => Floor::after(ROCM_WITH_ONE_SPIRV_ID),
+            Requirement::EntryId(_) => Floor::after(ROCM_WITH_ONE_TRIPLE),
+            Requirement::System(system, release) => Floor::since(Release::of_system(system, release)),
+            Requirement::MetalLanguage(system, language) => match system.supports(language) {
+                Some(LanguageSupport::Since(release)) => Floor::since(Release::of_system(system, release)),
+                Some(LanguageSupport::After(release)) => Floor::after(Release::of_system(system, release)),
+                None => Floor::NONE,
+            },
             Requirement::CodeObject6 => Floor::since(ROCM_WITH_CODE_OBJECT_6),
             Requirement::OpenMp(property) => Floor::of_llvm(property.llvm()),
             // Later bitcode than a release's own may be unreadable.
@@ -144,6 +160,15 @@ impl Requirement {
             | Requirement::TileIr(None)
             | Requirement::UnknownKind(_)
             | Requirement::Bitcode => Floor::UNKNOWN,
+        }
+    }
+
+    /// Returns the floor with the numbers of the drivers for a system.
+    pub fn floor_on(self, system: DriverSystem) -> Floor {
+        let is_family = matches!(self, Requirement::Toolkit(_) | Requirement::AbiOfCuda13);
+        match system {
+            DriverSystem::Linux => self.floor(),
+            DriverSystem::Windows => self.floor().map(|release| cuda::on_windows(release, is_family)),
         }
     }
 
@@ -161,12 +186,14 @@ impl Requirement {
             }
             Requirement::Arch(_) | Requirement::Device(_) => "LLVM, NVPTXTargetParser.def",
             Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
-            Requirement::EntryId => "llvm-project #214841 and #217640",
+            Requirement::EntryId(FoundByHip::AfterRocm6_4) => "llvm-project #139112, and ROCm/clr, hip_fatbin.cpp",
+            Requirement::EntryId(_) => "llvm-project #214841 and #217640",
             Requirement::CodeObject6 => "release notes of LLVM 21, AMDGPU",
             Requirement::OpenMp(_) => "libomptarget 15, 16, 19 and 22 above recording drivers",
             Requirement::OpenMpBitcode => "release notes of OpenMP 16",
             Requirement::VersionedEntries => "struct __tgt_offload_entry of LLVM 19 and 20",
             Requirement::System(..) => "the header of the Metal library",
+            Requirement::MetalLanguage(..) => "Apple, MTLLibrary.h, MTLLanguageVersion",
             Requirement::TileIr(Some(_)) => "Tile IR (CUDA 13.5), section Stability",
             Requirement::TileIr(None) | Requirement::UnknownKind(_) | Requirement::Bitcode => "no document states it",
         }
@@ -177,7 +204,7 @@ fn release_of(reader: Reader) -> Release {
     let version = reader.release();
     match reader.product() {
         Product::Cuda => cuda::release(version),
-        product => Release { product, version, driver: None },
+        product => Release::new(product, version),
     }
 }
 
@@ -207,14 +234,14 @@ impl fmt::Display for Requirement {
                     None => write!(f, "{name} without a version{unread}"),
                 }
             }
-            Requirement::System(system, (major, minor)) => {
-                write!(f, "Metal library for {} {major}.{minor}", system.name())
-            }
+            Requirement::System(system, release) => write!(f, "Metal library for {} {release}", system.name()),
+            Requirement::MetalLanguage(_, (major, minor)) => write!(f, "Metal language {major}.{minor}"),
             Requirement::OpenMpBitcode => f.write_str("LLVM bitcode, which libomptarget compiles since LLVM 16"),
             Requirement::CodeObject6 => f.write_str("code object version 6"),
             Requirement::OpenMp(property) => write!(f, "{property}"),
             Requirement::VersionedEntries => f.write_str("offload entries with a version"),
-            Requirement::EntryId => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
+            Requirement::EntryId(FoundByHip::AfterRocm6_4) => f.write_str("entry ID of SPIR-V with -unknown-"),
+            Requirement::EntryId(_) => f.write_str("entry ID whose triple is not amdgcn-amd-amdhsa"),
         }
     }
 }

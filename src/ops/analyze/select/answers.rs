@@ -79,9 +79,8 @@ impl<'a> AnsweredFile<'a> {
         let sets = candidate_sets(file).into_iter().map(|it| AnsweredSet::new(it, devices, check));
         let kpack = file.kpack.iter().map(|it| AnsweredReference::new(it, devices));
         let kpack = kpack.filter(|it| !it.devices.is_empty());
-        let selected_by_program = selected_by_program(file)
-            .filter(|it| devices.iter().any(|device| it.platform() == Some(device.platform())))
-            .collect();
+        let selected_by_program =
+            selected_by_program(file).filter(|it| devices.iter().any(|device| it.is_for(device))).collect();
         AnsweredFile { file, devices, sets: sets.collect(), kpack: kpack.collect(), selected_by_program }
     }
 

@@ -33,6 +33,8 @@ impl NamedDevice {
             _ => match devices.as_slice() {
                 // `9.0` is named like `sm_90`.
                 [device @ Device::Nvidia(_)] => NamedDevice::new(&device.to_string(), devices.clone()),
+                // `arl-h` is named like `intel_gpu_arl_h`.
+                _ if intel::is_name(name) => NamedDevice::new(&intel::device_name(name), devices),
                 _ => NamedDevice::new(name, devices),
             },
         })
@@ -105,7 +107,7 @@ impl NamedDevice {
             let takes = |set: &CandidateSet<'_>| !set.select_on(device).takes_nothing_else();
             sets.iter().any(|set| set.has_kernels && !set.needed_on(device).is_empty() && takes(set))
         };
-        let is_for = |device: &Device| selected_by_program(file).any(|it| it.platform() == Some(device.platform()));
+        let is_for = |device: &Device| selected_by_program(file).any(|it| it.is_for(device));
         self.devices.iter().any(|device| is_selected(device) || is_for(device))
     }
 

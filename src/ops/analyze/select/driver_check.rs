@@ -44,7 +44,7 @@ impl DriverCheck<'_> {
     ) -> Option<RejectReason> {
         let &Device::Nvidia(number) = device else { return None };
         let own = self.requirements.need_of(candidate.number, Product::Cuda, counts);
-        let need = own.and(Need::of_device(number));
+        let need = own.and(Need::of_device(number, self.requirements.system));
         let properties: Vec<String> = need.causes.iter().map(|cause| cause.requirement.to_string()).collect();
         let driver = self.driver.to_string();
         let properties = properties.join("; ");

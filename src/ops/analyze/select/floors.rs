@@ -1,10 +1,11 @@
 //! The oldest drivers and runtimes that load the device code of a file: on each device, and all images together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use super::alternatives::Alternatives;
 use super::needs::{FloorCause, ImageRequirements, Need};
 use super::{Candidate, CandidateSet, NamedDevice, RejectReason, candidate_sets, program_sets, selected_by_program};
-use crate::analyze::requires::products;
+use crate::analyze::requires::{DriverSystem, Requirement, products};
 use fatbin_core::format::ImageKind;
 use fatbin_core::format::readers::Product;
 use fatbin_core::scan::inventory::{CodeRole, CudaCode, DeviceLinks, File};
@@ -24,6 +25,8 @@ pub struct FileFloors<'a> {
     products: Vec<Vec<Product>>,
     sets: Vec<CandidateSet<'a>>,
     by_program: Vec<Candidate<'a>>,
+    /// Images of which a program loads one, by their numbers.
+    alternatives: Alternatives,
     /// For each image whether it is code of the file, and not relocatable code that nothing loads.
     is_code: Vec<bool>,
 }
@@ -52,8 +55,14 @@ impl<'a> FileFloors<'a> {
                 .filter(|set| set.role == CodeRole::Loaded && !set.is_unregistered && set.has_kernels)
                 .collect(),
             by_program: selected_by_program(file).filter(is_loaded).collect(),
+            alternatives: Alternatives::of(file),
             is_code: file.nested_images().map(|nested| links.is_code_of_file(&nested)).collect(),
         }
+    }
+
+    /// Returns the sets of images of which a program loads one, by their numbers among the device images.
+    pub fn alternatives(&self) -> &[Vec<usize>] {
+        &self.alternatives.sets
     }
 
     /// Returns the number of images that drivers and runtimes load. Input of device linkers is not among them.
@@ -141,8 +150,25 @@ impl<'a> FileFloors<'a> {
 
     /// Returns what a device needs of each product; empty if nothing in the file runs on it.
     pub fn on(&self, device: &Device) -> Vec<DeviceNeed> {
-        let needs = joined(self.sets.iter().flat_map(|set| self.of_set(set, device)));
-        needs.into_iter().map(|need| need.with_device(device)).collect()
+        let mut needs: Vec<DeviceNeed> = Vec::new();
+        let mut alternatives: HashMap<(usize, Product), DeviceNeed> = HashMap::new();
+        for set in &self.sets {
+            let index = set.candidates.iter().find_map(|candidate| self.alternatives.set_of(candidate.number));
+            for need in self.of_set(set, device) {
+                let Some(index) = index else {
+                    needs.push(need);
+                    continue;
+                };
+                let key = (index, need.product);
+                let need = match alternatives.remove(&key) {
+                    Some(known) => known.or(need),
+                    None => need,
+                };
+                alternatives.insert(key, need);
+            }
+        }
+        let needs = joined(needs.into_iter().chain(alternatives.into_values()));
+        needs.into_iter().map(|need| need.with_device(device, self.requirements.system)).collect()
     }
 
     /// Returns whether anything in the file runs on each of these devices, also where no floor is known for it.
@@ -171,8 +197,11 @@ impl<'a> FileFloors<'a> {
                 needs.fold(Need::NOTHING, Need::and)
             };
             let preferred = together(&usable.preferred);
+            let is_to_load = |it: Requirement| !it.is_of_functions();
+            let to_load = usable.preferred.iter().map(|&image| self.requirements.need_of(image, product, is_to_load));
+            let to_load = to_load.fold(Need::NOTHING, Need::and);
             let others = usable.others.iter().map(|&image| self.requirements.need(image, product));
-            let some = others.fold(preferred.clone(), Need::or);
+            let some = others.fold(to_load, Need::or);
             DeviceNeed { product, some, preferred: preferred.and(together(&usable.undecided)) }
         };
         products.into_iter().map(need).collect()
@@ -247,17 +276,24 @@ impl DeviceNeed {
         DeviceNeed { product: self.product, some, preferred }
     }
 
+    /// Returns what a device needs to load one of two sets of images.
+    fn or(self, other: DeviceNeed) -> DeviceNeed {
+        let some = self.some.or(other.some);
+        let preferred = self.preferred.or(other.preferred);
+        DeviceNeed { product: self.product, some, preferred }
+    }
+
     /// Adds the requirement that a driver supports the device.
-    fn with_device(self, device: &Device) -> DeviceNeed {
+    fn with_device(self, device: &Device, system: DriverSystem) -> DeviceNeed {
         let &Device::Nvidia(number) = device else { return self };
         if self.product != Product::Cuda {
             return self;
         }
-        let device = Need::of_device(number);
+        let device = Need::of_device(number, system);
         let add = |need: Need| {
             let mut both = need.and(device.clone());
             let least = both.floor.least;
-            let is_image = |cause: &FloorCause| !cause.images.is_empty() && cause.requirement.floor().least == least;
+            let is_image = |cause: &FloorCause| !cause.images.is_empty() && cause.floor.least == least;
             if both.causes.iter().any(is_image) {
                 // An image explains the floor as well.
                 both.causes.retain(|cause| !cause.images.is_empty());

@@ -4,12 +4,14 @@
 //! [`fatbin_core::target::runs_on`] decides which code runs on a device, and [`Runtime`] describes the order that a runtime
 //! tries its images in.
 
+pub mod alternatives;
 mod answer;
 mod answers;
 mod code_form;
 mod cost;
 mod devices;
 mod driver_check;
+mod entry_ids;
 mod floors;
 #[cfg(test)]
 mod floors_tests;
@@ -32,6 +34,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 mod together;
+mod vulkan;
 
 pub use answer::{FileAnswer, Outcome, Service};
 pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap, relocatable_archs};
@@ -54,7 +57,7 @@ use fatbin_core::scan::inventory::{
 };
 use fatbin_core::target::nvptx;
 use fatbin_core::target::runs_on::{Code, CodeForm, Incompatibility, LoadMethod};
-use fatbin_core::target::{BundleEntryId, Device, OffloadKind, Platform};
+use fatbin_core::target::{Device, OffloadKind, Platform};
 
 /// Images that compete for a device: a runtime selects at most one. They are the images of a fat binary or bundle. All
 /// offload binaries of one kind in a file are registered together, so their images are one set.
@@ -162,6 +165,7 @@ impl<'a> Found<'a> {
         let candidate = Candidate::new(nested);
         let Found { all, places, links } = self;
         let mut add = |candidate: Candidate<'a>, own, id, new: &dyn Fn() -> CandidateSet<'a>| {
+            let runtime = candidate.runtime(container.container_type);
             let place = *places.entry((runtime.name, own, id)).or_insert(all.len());
             if place == all.len() {
                 all.push(new());
@@ -209,13 +213,6 @@ impl<'a> Candidate<'a> {
         self.code_of_header().runs_on(device).err()
     }
 
-    /// Returns the ID of the image in its bundle if the runtime does not find it.
-    fn unknown_id(&self, runtime: &Runtime) -> Option<&'a str> {
-        let id = self.image.id.as_deref()?;
-        let is_unknown = runtime.kind == Some(OffloadKind::Hip) && !BundleEntryId::parse(id)?.is_found_by_hip();
-        is_unknown.then_some(id)
-    }
-
     /// Returns the code as the runtime identifies it: libomptarget reads the header of the image, all others trust the
     /// container.
     fn code(&self, runtime: &Runtime) -> Code<'a> {
@@ -239,9 +236,10 @@ impl<'a> Candidate<'a> {
 impl<'a> CandidateSet<'a> {
     /// Creates the set of a container without images, with the runtime of a candidate.
     fn new(container: &'a Container, candidate: Candidate<'_>, role: CodeRole) -> Self {
+        let runtime = candidate.runtime(container.container_type);
         CandidateSet {
             container,
-            runtime: Runtime::of_image(container.container_type, candidate.image),
+            runtime,
             candidates: Vec::new(),
             role,
             link_inputs: Vec::new(),
@@ -257,8 +255,7 @@ impl<'a> CandidateSet<'a> {
 
     /// Returns whether any image is for the platform of this device, registered or not.
     pub fn is_for_platform(&self, device: &Device) -> bool {
-        let platform = Some(device.platform());
-        self.candidates.iter().any(|candidate| candidate.platform() == platform)
+        self.candidates.iter().any(|candidate| candidate.is_for(device))
     }
 
     /// Returns the set as if its container were registered, for callers to whom unregistered code matters: nothing
@@ -381,16 +378,14 @@ impl<'a> CandidateSet<'a> {
             return Err(RejectReason::Unregistered);
         }
         let code = candidate.code(runtime);
-        let unknown_id = candidate.unknown_id(runtime);
         match code.runs_on(device) {
-            Ok(_) if unknown_id.is_some() => {
-                let id = unknown_id.unwrap_or_default().to_owned();
-                Err(RejectReason::UnknownId { runtime: runtime.name, id })
-            }
-            Ok(_) if !runtime.accepted_forms.contains(&code.form) => {
-                Err(RejectReason::Form { runtime: runtime.name, form: code.form })
-            }
-            Ok(way) => runtime.skips(candidate.image).map_or(Ok(way), Err),
+            Ok(way) => match entry_ids::not_found(candidate.image, runtime, device, way) {
+                Some(reason) => Err(reason),
+                None if !runtime.accepted_forms.contains(&code.form) => {
+                    Err(RejectReason::Form { runtime: runtime.name, form: code.form })
+                }
+                None => runtime.skips(candidate.image).map_or(Ok(way), Err),
+            },
             Err(obstacle) if runtime.selects_without_full_check() && accepts_by_number(code, device) => {
                 let reason = RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle };
                 Err(runtime.skips(candidate.image).unwrap_or(reason))

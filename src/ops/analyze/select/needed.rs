@@ -48,7 +48,7 @@ impl CandidateSet<'_> {
     fn linked_for(&self, device: &Device) -> Vec<usize> {
         let is_needed = |candidate: &&Candidate<'_>| {
             let is_link_time = candidate.image.image_kind == ImageKind::Nvvm;
-            let is_for_platform = candidate.platform() == Some(device.platform());
+            let is_for_platform = candidate.is_for(device);
             let may_run = candidate.code(self.runtime).runs_on(device).err().is_none_or(|reason| reason.is_undecided());
             (is_link_time && is_for_platform) || may_run
         };

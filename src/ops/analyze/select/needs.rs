@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::analyze::requires::{Floor, Limit, Release, Requirement, requirements};
+use crate::analyze::requires::{DriverSystem, Floor, Limit, Release, Requirement, requirements};
 use fatbin_core::format::readers::Product;
 use fatbin_core::scan::inventory::{CudaCode, File};
 use fatbin_core::target::nvptx::Arch;
@@ -24,6 +24,8 @@ pub struct Need {
 pub struct FloorCause {
     /// The property.
     pub requirement: Requirement,
+    /// Floor of an image with the property.
+    pub floor: Floor,
     /// Numbers of the images that have it, among the device images of the file.
     pub images: BTreeSet<usize>,
 }
@@ -33,16 +35,17 @@ impl Need {
     pub const NOTHING: Need = Need { floor: Floor::NONE, causes: Vec::new() };
 
     /// Returns what an image with this property needs.
-    pub fn of(requirement: Requirement, image: usize) -> Need {
-        let floor = requirement.floor();
-        let causes = vec![FloorCause { requirement, images: BTreeSet::from([image]) }];
+    pub fn of(requirement: Requirement, system: DriverSystem, image: usize) -> Need {
+        let floor = requirement.floor_on(system);
+        let causes = vec![FloorCause { requirement, floor, images: BTreeSet::from([image]) }];
         Need { floor, causes: if floor == Floor::NONE { Vec::new() } else { causes } }
     }
 
     /// Returns what an NVIDIA device needs, regardless of the code.
-    pub fn of_device(number: u32) -> Need {
+    pub fn of_device(number: u32, system: DriverSystem) -> Need {
         let requirement = Requirement::Device(Arch { number, suffix: None });
-        Need { floor: requirement.floor(), causes: vec![FloorCause { requirement, images: BTreeSet::new() }] }
+        let floor = requirement.floor_on(system);
+        Need { floor, causes: vec![FloorCause { requirement, floor, images: BTreeSet::new() }] }
     }
 
     /// Returns what both need together.
@@ -55,7 +58,7 @@ impl Need {
             }
         }
         let total = self.floor;
-        self.causes.retain(|cause| decides(cause.requirement.floor(), total));
+        self.causes.retain(|cause| decides(cause.floor, total));
         self.causes.truncate(MAX_CAUSES);
         self
     }
@@ -84,14 +87,19 @@ fn decides(floor: Floor, total: Floor) -> bool {
 
 /// The properties of all device images of a file.
 #[derive(Debug, Clone)]
-pub struct ImageRequirements(Vec<Vec<Requirement>>);
+pub struct ImageRequirements {
+    of_images: Vec<Vec<Requirement>>,
+    /// System of the drivers that load the images.
+    pub(super) system: DriverSystem,
+}
 
 impl ImageRequirements {
     /// Determines the properties of the images of a file. `read` has for each device image what its bytes state, if
     /// they were read.
     pub fn new(file: &File, read: &[Option<CudaCode>]) -> Self {
         let of = |index: usize| read.get(index).copied().flatten();
-        ImageRequirements(file.nested_images().map(|nested| requirements(file, &nested, of(nested.index))).collect())
+        let of_images = file.nested_images().map(|nested| requirements(file, &nested, of(nested.index))).collect();
+        ImageRequirements { of_images, system: DriverSystem::of(file) }
     }
 
     /// Returns what an image needs of a product.
@@ -101,8 +109,8 @@ impl ImageRequirements {
 
     /// Returns what an image needs because of the properties that `counts` accepts.
     pub(super) fn need_of(&self, image: usize, product: Product, counts: impl Fn(Requirement) -> bool) -> Need {
-        let all = self.0.get(image).into_iter().flatten();
+        let all = self.of_images.get(image).into_iter().flatten();
         let own = all.filter(|it| it.product() == product && counts(**it));
-        own.fold(Need::NOTHING, |need, requirement| need.and(Need::of(*requirement, image)))
+        own.fold(Need::NOTHING, |need, requirement| need.and(Need::of(*requirement, self.system, image)))
     }
 }

@@ -3,6 +3,7 @@
 use crate::analyze::requires::{CodeProperty, Floor, nvjitlink};
 use fatbin_core::scan::inventory::Image;
 use fatbin_core::target::BundleEntryId;
+use fatbin_core::target::compatibility::UnknownGenericId;
 use fatbin_core::target::nvptx::{Arch, Suffix};
 use fatbin_core::target::runs_on::{CodeForm, Incompatibility, LoadMethod};
 
@@ -34,6 +35,14 @@ pub enum RejectReason {
         runtime: &'static str,
         /// The bundle entry ID.
         id: String,
+    },
+    /// The runtime does not find generic code for the device.
+    #[error("{runtime} {cause}")]
+    UnknownGenericId {
+        /// Name of the runtime.
+        runtime: &'static str,
+        /// The ID that it looks for.
+        cause: UnknownGenericId,
     },
     /// The runtime selects the image without checking all of its requirements, and then fails to load it.
     #[error("{runtime} selects it but cannot load it: {obstacle}")]

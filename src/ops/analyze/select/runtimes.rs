@@ -71,7 +71,7 @@ impl Preference {
 }
 
 /// A runtime without earlier releases, whose releases load the same code.
-const DEFAULT: Runtime = Runtime {
+pub(super) const DEFAULT: Runtime = Runtime {
     kind: None,
     name: "",
     release: "",
@@ -116,7 +116,7 @@ const RUNTIMES: [Runtime; 4] = [
         order: "the first compatible entry for the processor, else for its generic processor, else SPIR-V",
         preference: Preference::Best,
         accepted_forms: &[CodeForm::Machine, CodeForm::SpirV],
-        earlier: &[&HIP_OF_ROCM_5],
+        earlier: &[&HIP_OF_ROCM_6_4, &HIP_OF_ROCM_5],
         ..DEFAULT
     },
     // LLVM 22, offload/libomptarget/PluginManager.cpp, registerLib: images are tried in the order of their
@@ -158,6 +158,17 @@ const METAL: Runtime = Runtime {
     order: "the library that the program loads",
     preference: Preference::Best,
     accepted_forms: &[CodeForm::Air],
+    ..DEFAULT
+};
+
+/// Source: llvm-project pull request 139112.
+const HIP_OF_ROCM_6_4: Runtime = Runtime {
+    kind: Some(OffloadKind::Hip),
+    name: "HIP",
+    release: "ROCm 6.4",
+    order: "as later releases, but SPIR-V only with the ID spirv64-amd-amdhsa--amdgcnspirv",
+    preference: Preference::Best,
+    accepted_forms: &[CodeForm::Machine, CodeForm::SpirV],
     ..DEFAULT
 };
 

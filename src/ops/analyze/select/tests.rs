@@ -149,6 +149,27 @@ fn hip_does_not_find_ids_that_begin_with_amdgpu() {
 }
 
 #[test]
+fn hip_does_not_find_generic_code_for_devices_with_more_features() {
+    let id = "hipv4-amdgcn-amd-amdhsa--gfx9-generic";
+    let named = Image { id: Some(id.to_owned()), ..image(OffloadKind::Hip, "gfx9-generic") };
+    let openmp = Image { id: Some(id.replace("hipv4", "openmp")), ..image(OffloadKind::OpenMp, "gfx9-generic") };
+    let cases = [
+        (named.clone(), "gfx900", Some(LoadMethod::Generic)),
+        (named.clone(), "gfx906", None),
+        // A code object in no bundle is not looked up.
+        (Image { id: None, ..named }, "gfx906", Some(LoadMethod::Generic)),
+        (openmp, "gfx906", Some(LoadMethod::Generic)),
+    ];
+    for (image, processor, expected) in cases {
+        let file = file(vec![container(ContainerType::Bundle, vec![image])]);
+        for device in &Device::parse(processor).unwrap() {
+            let selection = candidate_sets(&file)[0].select_on(device);
+            assert_eq!(selection.selected.map(|(_, method)| method), expected, "{device}");
+        }
+    }
+}
+
+#[test]
 fn libomptarget_selects_the_first_image_that_its_plugin_accepts() {
     let cases = [
         ("x86_64 sm_80 sm_86", "sm_86", "sm_80 Compatible"),

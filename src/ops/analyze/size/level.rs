@@ -106,8 +106,12 @@ impl FileLabels<'_> {
         };
         let of_kernel = |name: &dyn Fn(&str) -> String| match (image, place.kernel) {
             (None, _) => Label::Rest(Rest::ContainerHeaders),
-            (_, None) => Label::Rest(Rest::NotInKernels),
             (_, Some(kernel)) => Label::Name(name(kernel)),
+            // The sizes of the kernels in SPIR-V are not known, and each shader is a module named "main".
+            (Some(image), None) => match (image.image_kind, &image.symbol) {
+                (ImageKind::SpirV, Some(symbol)) => Label::Name(name(symbol)),
+                _ => Label::Rest(Rest::NotInKernels),
+            },
         };
         match level {
             Level::File => Label::Name(self.path.clone()),

@@ -134,7 +134,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     if arguments.baseline.is_some() && format != Format::Markdown {
         problems.warn(anyhow!("--baseline has no effect; use --format markdown"));
     }
-    let options = Options::for_answers().with_hash(format == Format::Cyclonedx);
+    let options = Options::default().with_hash(format == Format::Cyclonedx);
     // The page shows kernels even if the policy does not require them.
     let checker = Checker::new(&policy, options).inspect_all(page.is_some()).with_assembler(assembler.as_ref());
     let mut check = Check::new(&policy, inputs.names());
@@ -255,7 +255,7 @@ fn baseline_sizes(path: &Path, limits: LimitArguments, problems: &Problems) -> R
     let mut sizes = CodeSizes::default();
     let mut failed = None;
     InputArguments::single(path.to_owned()).scan(
-        &limits.scanner(problems.session(), Options::for_answers()),
+        &limits.scanner(problems.session(), Options::default()),
         problems,
         &mut |outcome| {
             let (file, error) = outcome.into_file();
@@ -318,7 +318,7 @@ fn write_schema((place, path): (OutputPath, OutputArgument)) -> Result<String> {
 /// Checks a file.
 pub fn check_file(path: &Path, policy: &Policy, limits: LimitArguments, session: &Session) -> Result<Verdict> {
     let inputs = InputArguments::single(path.to_owned());
-    let checker = Checker::new(policy, Options::for_answers());
+    let checker = Checker::new(policy, Options::default());
     let mut check = Check::new(policy, inputs.names()).counting();
     let problems = Problems::new(session, false);
     analyze(&inputs, &checker, &Proofs::default(), limits, &problems, &mut |file| drop(check.add(file)))?;

@@ -1,5 +1,6 @@
 //! `fatbin inspect`.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::ControlFlow;
 
@@ -31,7 +32,7 @@ use fatbin_ops::analyze;
 use fatbin_ops::analyze::coverage::{Coverage, InspectedImages};
 use fatbin_ops::analyze::inspect::InspectedImage;
 use fatbin_ops::analyze::size::PackedFile;
-use fatbin_ops::analyze::survey::{ImageSurvey, PackageSurvey, Survey};
+use fatbin_ops::analyze::survey::{ImageSurvey, PackageSurvey, Survey, holds_no_kernel};
 
 /// List kernels with their resource usage and source lines
 ///
@@ -122,7 +123,7 @@ impl Run<'_> {
             .arguments
             .scan
             .limits
-            .scanner(self.problems.session(), Options::for_answers())
+            .scanner(self.problems.session(), Options::default())
             .with_cache(CacheBudget::default());
         let (mut status, mut archives) = (Status::No, KpackArchives::default());
         let mut run = FilterRun::new(&filter);
@@ -237,9 +238,11 @@ impl Run<'_> {
             each(&mut |inspection| {
                 let Some(nested) = nested.next() else { return };
                 let inside = &mut survey.image_surveys[nested.index];
+                inside.holds_no_kernel = holds_no_kernel(nested.image, &inspection);
                 inside.inspection = Some(inspection);
                 take(SurveyPart::Image(nested, inside));
             });
+            survey.mark_empty_images(BTreeSet::new());
             take(SurveyPart::End(Box::new(survey)));
             Ok(())
         })

@@ -110,8 +110,8 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
     let mut files = Vec::new();
     let mut analyzed = Vec::<Survey>::new();
     let mut status = Status::No;
-    let scanner = arguments.scan.limits.scanner(problems.session(), Options::for_answers());
-    let wanted = SurveyOptions { toolkit: true, ..SurveyOptions::default() };
+    let scanner = arguments.scan.limits.scanner(problems.session(), Options::default());
+    let wanted = SurveyOptions { toolkit: true, empty_images: true, ..SurveyOptions::default() };
     let analyze = |_, outcome| Survey::of_outcome(outcome, &|_| wanted, &mut |_| ());
     arguments.scan.inputs.scan_and(&scanner, problems, &analyze, &mut |(survey, error)| {
         if let Some(error) = error {

@@ -38,7 +38,7 @@ fn wanted() -> SurveyOptions {
 pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let inputs = arguments.scan.inputs.with_listed()?;
     let problems = arguments.scan.problems.problems(session);
-    let scanner = arguments.scan.limits.scanner(session, Options::for_answers()).with_cache(CacheBudget::default());
+    let scanner = arguments.scan.limits.scanner(session, Options::default()).with_cache(CacheBudget::default());
     let files = Mutex::new(PackageSurvey::default());
     let package = || files.lock().unwrap_or_else(PoisonError::into_inner);
     // The kernels of one library may take hundreds of megabytes.

@@ -43,7 +43,7 @@ pub struct Arguments {
 
 /// Analyses of images that floors need.
 fn wanted() -> SurveyOptions {
-    SurveyOptions { toolkit: true, host: true, ..SurveyOptions::default() }
+    SurveyOptions { toolkit: true, host: true, empty_images: true, ..SurveyOptions::default() }
 }
 
 pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
@@ -57,7 +57,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let mut status = Status::No;
     let mut archives = KpackArchives::default();
     let mut report = Report::new(form, session);
-    let scanner = arguments.scan.limits.scanner(session, Options::for_answers());
+    let scanner = arguments.scan.limits.scanner(session, Options::default());
     let keeps = requested.are_all();
     let analyze = |_, outcome| {
         let (file, error) = Survey::of_outcome(outcome, &|_| wanted(), &mut |_| ());

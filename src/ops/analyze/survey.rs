@@ -10,6 +10,8 @@ mod package;
 pub use names::{KernelNames, ShownNames};
 pub use package::PackageSurvey;
 
+use std::collections::BTreeSet;
+
 use crate::analyze::host_runtime::HostRuntime;
 use crate::analyze::requires::{ToolkitBytes, unread_toolkit};
 use crate::analyze::size::PackedFile;
@@ -29,6 +31,8 @@ pub struct SurveyOptions {
     pub inspection: bool,
     /// Kernels are read to find problems, and left out of the results.
     pub without_kernels: bool,
+    /// The images that hold no kernel. Inspections find them, too.
+    pub empty_images: bool,
     /// With kernels, their demangled names.
     pub demangled: bool,
     /// With kernels, the number of bytes that belong to each alone.
@@ -68,6 +72,8 @@ pub struct Survey {
 pub struct ImageSurvey {
     /// Kernels and debug information.
     pub inspection: Option<Inspection>,
+    /// True if the inspection is complete, and found no kernel in code that could hold some.
+    pub holds_no_kernel: bool,
     /// Paths on the machine where it was built, or the reason why they cannot be read.
     pub build_paths: Option<Result<Vec<String>, Malformed>>,
     /// Properties of a compressed cubin that its container does not state, or the reason why they cannot be read.
@@ -80,10 +86,14 @@ impl Survey {
     /// Surveys a file, and calls `visit` with the survey of each image before the later ones are read.
     fn of(scanned: ScannedFile, wanted: SurveyOptions, visit: &mut dyn FnMut(&mut ImageSurvey)) -> Result<Survey> {
         let mut host = None;
+        let mut empty = BTreeSet::new();
         let image_surveys = if wanted.any() {
             let scan = scanned.open()?;
             host = wanted.host.then(|| HostRuntime::read(scan.source())).transpose()?;
             let image_surveys = map_all(&scan, |image| survey_image(image, wanted), visit);
+            if wanted.empty_images && !wanted.inspection {
+                empty = scan.images_without_kernels();
+            }
             scan.source().input().check_unchanged()?;
             image_surveys
         } else {
@@ -91,7 +101,18 @@ impl Survey {
         };
         let packed = PackedFile::new(&scanned);
         let limits = scanned.limits();
-        Ok(Survey { file: scanned.into_file(), image_surveys, host, packed, limits })
+        let mut survey = Survey { file: scanned.into_file(), image_surveys, host, packed, limits };
+        survey.mark_empty_images(empty);
+        Ok(survey)
+    }
+
+    /// Records in the inventory the images that hold no kernel: these, and those that an inspection has found.
+    pub fn mark_empty_images(&mut self, mut empty: BTreeSet<usize>) {
+        let inspected = self.image_surveys.iter().enumerate().filter(|(_, inside)| inside.holds_no_kernel);
+        empty.extend(inspected.map(|(index, _)| index));
+        if !empty.is_empty() {
+            self.file.mark_without_kernels(&empty);
+        }
     }
 
     /// Surveys the outcome of scanning a file. `wanted` returns what to read in a file with this path. A file that cannot
@@ -148,6 +169,12 @@ pub fn map_all<R: Send>(
     results
 }
 
+/// Returns whether a complete inspection found no kernel in code that could hold some.
+pub fn holds_no_kernel(image: &Image, inspection: &Inspection) -> bool {
+    let is_complete = inspection.not_inspected.is_none() && inspection.problems.is_empty();
+    image.may_hold_no_kernel() && is_complete && inspection.kernels.is_empty()
+}
+
 fn survey_image(image: &ImageRef<'_>, wanted: SurveyOptions) -> ImageSurvey {
     let mut inside = ImageSurvey::default();
     if wanted.inspection {
@@ -156,6 +183,7 @@ fn survey_image(image: &ImageRef<'_>, wanted: SurveyOptions) -> ImageSurvey {
             let found = read(kind, view);
             if wanted.demangled { found.demangled(view, demangler) } else { found }
         });
+        inside.holds_no_kernel = holds_no_kernel(image, &inspection);
         if wanted.without_kernels {
             inspection.kernels = Vec::new();
         }

@@ -166,5 +166,5 @@ fn sha256(outcome: &Outcome) -> Option<[u8; 32]> {
 /// Checks files, directories and archives by a policy.
 pub fn check_paths(policy: &Policy, paths: impl IntoIterator<Item: Into<PathBuf>>) -> Verdict {
     let paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
-    Checker::new(policy, Options::for_answers()).check_paths(&paths)
+    Checker::new(policy, Options::default()).check_paths(&paths)
 }

@@ -21,6 +21,16 @@ const MAX_SIZE: u64 = 128 << 10;
 impl<S: Source> Scan<S> {
     /// Records which images hold no kernel.
     pub(crate) fn with_images_without_kernels(mut self) -> Self {
+        let empty = self.images_without_kernels();
+        if !empty.is_empty() {
+            self.file_mut().mark_without_kernels(&empty);
+        }
+        self
+    }
+
+    /// Reads small images, and returns the indices of those that hold no kernel.
+    #[doc(hidden)]
+    pub fn images_without_kernels(&self) -> BTreeSet<usize> {
         let images: Vec<NestedImage<'_>> = self.file().nested_images().filter(|it| is_read(it.image)).collect();
         let mut empty = BTreeSet::new();
         self.map_images(&images, |_, image| holds_no_kernel(image), &mut |index, holds_none| {
@@ -28,11 +38,15 @@ impl<S: Source> Scan<S> {
                 empty.extend(images.get(index).map(|nested| nested.index));
             }
         });
-        drop(images);
-        if !empty.is_empty() {
-            self.file_mut().mark_without_kernels(&empty);
-        }
-        self
+        empty
+    }
+}
+
+impl Image {
+    /// Returns whether the image may be found to hold no kernel by a complete inspection.
+    #[doc(hidden)]
+    pub fn may_hold_no_kernel(&self) -> bool {
+        is_read(self)
     }
 }
 

@@ -138,7 +138,8 @@ impl File {
     }
 
     /// Marks the images of [`File::device_images`] with these indices: they hold no kernel.
-    pub(crate) fn mark_without_kernels(&mut self, indices: &BTreeSet<usize>) {
+    #[doc(hidden)]
+    pub fn mark_without_kernels(&mut self, indices: &BTreeSet<usize>) {
         mark_without_kernels(&mut self.containers, &mut (0..).map(|index| indices.contains(&index)));
     }
 

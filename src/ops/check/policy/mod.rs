@@ -260,7 +260,11 @@ impl Policy {
             return SurveyOptions::default();
         }
         let options = self.requirements_for(path).survey_options();
-        SurveyOptions { inspection: options.inspection || self.needs_kernels_of_packages(), ..options }
+        SurveyOptions {
+            inspection: options.inspection || self.needs_kernels_of_packages(),
+            empty_images: options.empty_images || self.metadata || self.package_coverage.is_required(),
+            ..options
+        }
     }
 
     /// Returns whether a rule about packages is about kernels.
@@ -307,8 +311,10 @@ impl Requirements {
         let inspection = self.kernels.is_some()
             || self.intact == Some(true)
             || self.debug.is_some_and(|level| level < DebugLevel::Full);
+        let archs = [self.require.is_some(), self.devices.is_some(), self.forbid.is_some(), self.only.is_some()];
         SurveyOptions {
             inspection,
+            empty_images: archs.contains(&true) || self.asked.is_some() || self.loadable_by.is_some(),
             demangled: self.kernels.is_some(),
             build_paths: self.build_paths == Some(false),
             toolkit: self.loadable_by.is_some() || self.host_runtime == Some(true),

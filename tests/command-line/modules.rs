@@ -149,3 +149,34 @@ fn libraries_of_others_are_not_judged_with_a_package() {
     sandbox.file("p.toml", "[package]\ndevices = [\"H100\"]\n");
     sandbox.fatbin("check --policy p.toml a.whl").ok();
 }
+
+#[test]
+fn nothing_loads_the_ptx_in_the_cache_of_triton() {
+    let sandbox = Sandbox::new();
+    for directory in ["cache/AAAA", "failed/BBBB"] {
+        std::fs::create_dir_all(sandbox.path(directory)).unwrap();
+        ptx(&sandbox, &format!("{directory}/answer_kernel.ptx"), 90, &["answer_kernel"]);
+        sandbox.file(&format!("{directory}/answer_kernel.ttir"), "module {}\n");
+    }
+    sandbox.fixture("answer-sm_90.cubin", "cache/AAAA/answer_kernel.cubin");
+    sandbox.file("cache/AAAA/__grp__answer_kernel.json", "{\"child_paths\": {}}");
+    let screen = sandbox.fatbin("cache").ok();
+    assert!(screen.contains("B200 sm_100 nothing") && screen.contains("H100 sm_90 native"), "{screen}");
+    for (command, status) in [
+        ("select --device B200 cache", 1),
+        ("select --device H100 cache", 0),
+        ("select --device B200 failed", 1),
+        ("requires --device B200 cache", 1),
+        ("check --asked 9.0 cache/AAAA/answer_kernel.cubin", 0),
+    ] {
+        assert_eq!(sandbox.fatbin(command).status, status, "{command}");
+    }
+    sandbox.file("p.toml", "[package]\ndevices = [\"B200\"]\n");
+    for directory in ["cache", "failed"] {
+        let run = sandbox.fatbin(&format!("check --policy p.toml {directory}"));
+        assert!(run.status == 1 && run.out.contains("compute_90 (not loaded)"), "{directory}: {}", run.out);
+    }
+    // The same file elsewhere is code.
+    std::fs::rename(sandbox.path("failed/BBBB/answer_kernel.ptx"), sandbox.path("alone.ptx")).unwrap();
+    assert_eq!(sandbox.fatbin("select --device B200 alone.ptx").status, 0);
+}

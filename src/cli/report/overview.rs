@@ -1,7 +1,7 @@
 //! One screen about files: what they are, their bytes, devices, driver, gaps and damage, and the next commands. All
 //! figures are computed by `analyze`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use console::measure_text_width;
@@ -244,7 +244,9 @@ impl View<'_, '_> {
         let mut rows = totals.rows();
         rows.sort_by_cached_key(|(_, total)| std::cmp::Reverse(total.size.stored));
         let state = if self.unpacked().is_empty() { "" } else { ", unpacked" };
-        let count = format!("{} for {}{state}", totals.images(), counted(rows.len(), "arch"));
+        // A cubin and PTX for one processor are for one.
+        let processors: BTreeSet<&str> = rows.iter().filter_map(|(arch, _)| arch.split(' ').next()).collect();
+        let count = format!("{} for {}{state}", totals.images(), counted(processors.len(), "arch"));
         let mut shown = rows.len().min(MAX_ARCHS);
         loop {
             let archs = rows.iter().take(shown).enumerate().map(|(index, (arch, total))| {

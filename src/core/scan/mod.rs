@@ -112,6 +112,7 @@ impl Options {
 
     /// Options of scans whose files are passed to `select`: which image runs depends on the images that hold no kernel, so
     /// small images are read.
+    #[cfg(feature = "full")]
     pub fn for_answers() -> Self {
         Options { kernels: true, ..Options::default() }
     }

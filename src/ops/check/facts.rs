@@ -9,7 +9,7 @@ use fatbin_core::base::bytes::total;
 use fatbin_core::base::codec::{Codec, is_compressed};
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::ImageKind;
-use fatbin_core::scan::inventory::{Container, DeviceLinks, FileFormat, Image, NestedImage, Registration};
+use fatbin_core::scan::inventory::{CodeRole, Container, DeviceLinks, FileFormat, Image, NestedImage, Registration};
 use fatbin_core::target::nvcc_names::NvccForm;
 use fatbin_core::target::runs_on::Incompatibility;
 use fatbin_core::target::triple::is_vulkan;
@@ -58,8 +58,8 @@ pub enum ImageCode {
     For32Bit(String),
     /// Code for a system that no runtime of GPU programs uses, by its name in reports.
     OtherSystem(String),
-    /// Code without kernels, by its name in reports. No device needs it.
-    WithoutKernels(String),
+    /// Code that no device needs, by its name in reports: it holds no kernel, or nothing loads it.
+    Unneeded(String),
     /// Code that may be for any target.
     Unknown(UnknownCode),
     /// No code.
@@ -98,10 +98,13 @@ impl UnknownCode {
 }
 
 impl ImageCode {
-    fn of(image: &Image, is_linked: bool, is_code_of_file: bool) -> ImageCode {
+    fn of(image: &Image, is_linked: bool, is_code_of_file: bool, role: CodeRole) -> ImageCode {
         match ImageCode::stated(image) {
+            ImageCode::For(target) if role == CodeRole::LeftBehind => {
+                ImageCode::Unneeded(format!("{target} (not loaded)"))
+            }
             ImageCode::For(target) if !is_code_of_file && image.holds_no_kernel => {
-                ImageCode::WithoutKernels(target.to_string())
+                ImageCode::Unneeded(format!("{target} (no kernels)"))
             }
             // libomptarget compiles bitcode for the processor when it loads it (clang -fopenmp-target-jit).
             ImageCode::Intermediate(arch) if is_linked && is_registered_bitcode(image) => {
@@ -159,8 +162,7 @@ impl ImageCode {
             ImageCode::For(target) => Some(target.to_string()),
             ImageCode::Intermediate(arch) => Some(format!("{arch} (unlinked)")),
             ImageCode::For32Bit(arch) => Some(format!("{arch} (32-bit)")),
-            ImageCode::OtherSystem(name) => Some(name.clone()),
-            ImageCode::WithoutKernels(name) => Some(format!("{name} (no kernels)")),
+            ImageCode::OtherSystem(name) | ImageCode::Unneeded(name) => Some(name.clone()),
             ImageCode::Unknown(why) => Some(why.label().to_owned()),
             ImageCode::Empty => None,
         }
@@ -176,7 +178,7 @@ impl<'a> FileFacts<'a> {
             number: nested.index,
             image: nested.image,
             inside,
-            code: ImageCode::of(nested.image, is_linked, links.is_code_of_file(&nested)),
+            code: ImageCode::of(nested.image, is_linked, links.is_code_of_file(&nested), links.role_of(&nested)),
             codec: codec(&nested),
             stored: sizes.of(&nested),
             is_code_of_file: links.is_code_of_file(&nested),

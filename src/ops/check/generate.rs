@@ -68,7 +68,7 @@ fn is_nameable(code: &ImageCode) -> bool {
         ImageCode::Intermediate(_)
         | ImageCode::For32Bit(_)
         | ImageCode::OtherSystem(_)
-        | ImageCode::WithoutKernels(_)
+        | ImageCode::Unneeded(_)
         | ImageCode::Empty => true,
         ImageCode::Unknown(_) => false,
     }

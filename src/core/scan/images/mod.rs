@@ -7,6 +7,7 @@
 #[cfg(feature = "full")]
 pub mod at_turn;
 pub mod hash;
+#[cfg(feature = "full")]
 mod kernels;
 pub mod map;
 pub mod stream_memory;
@@ -72,6 +73,7 @@ impl<S: Source> Scan<S> {
         let cache = Arc::new(cache);
         let scan = Scan { source, file, cache, budget: own_budget, unreleased: Unreleased::default() };
         let scan = if options.hash { scan.with_hashes() } else { scan };
+        #[cfg(feature = "full")]
         let scan = if options.kernels { scan.with_images_without_kernels() } else { scan };
         Ok(scan)
     }

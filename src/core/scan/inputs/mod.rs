@@ -6,6 +6,7 @@ mod decompressed_address;
 mod expand;
 mod host_bitcode;
 mod kpack;
+mod left_behind;
 mod paths;
 mod scanned_files;
 mod unopened;
@@ -204,7 +205,10 @@ pub struct ScannedFile {
 impl ScannedFile {
     /// Scans an input and closes it. Containers that the scan decompresses are kept, up to `budget`.
     pub(crate) fn scan(input: InputSlice, options: Options, budget: Option<&CacheBudget>) -> Result<Self> {
-        let (input, file, cache) = Scan::with_options(input, options, budget)?.into_parts();
+        let (input, mut file, cache) = Scan::with_options(input, options, budget)?.into_parts();
+        if input.is_own_file() && left_behind::is_left_behind(input.input.path()) {
+            left_behind::record(Arc::make_mut(&mut file));
+        }
         input.input.check_unchanged()?;
         // The decoded bitcode of thousands of objects stays mapped.
         input.release(0..u64::MAX);

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Container, File, Image, NestedImage, Wrapper, WrapperKind};
+use super::{Container, File, Image, NestedImage, Registration, Wrapper, WrapperKind};
 use crate::format::fat_binary_wrapper::{LINK_VERSION, VERSION, is_relocatable_section};
 use crate::format::{ImageKind, RegisteringRuntime};
 use crate::target::nvptx::{Arch, NUMBERS};
@@ -25,6 +25,8 @@ pub enum CodeRole {
     Relinked,
     /// Relocatable code of a finished file that no device link registers. Nothing loads it.
     Leftover,
+    /// Output of an earlier step of a compilation beside the code that programs load. Nothing loads it.
+    LeftBehind,
 }
 
 /// A device link of a finished file.
@@ -175,6 +177,9 @@ impl<'a> DeviceLinks<'a> {
     /// Purpose of an image.
     pub fn role_of(&self, nested: &NestedImage<'_>) -> CodeRole {
         let container = nested.containers.first();
+        if nested.registration() == Registration::LeftBehind {
+            return CodeRole::LeftBehind;
+        }
         let role = container.and_then(|container| self.roles.get(&container.offset?));
         role.copied().unwrap_or(CodeRole::Loaded)
     }
@@ -183,7 +188,7 @@ impl<'a> DeviceLinks<'a> {
     pub fn label(&self, nested: &NestedImage<'_>) -> String {
         let label = nested.image.arch_and_form();
         match self.role_of(nested) {
-            CodeRole::Loaded | CodeRole::LinkInput => label,
+            CodeRole::Loaded | CodeRole::LinkInput | CodeRole::LeftBehind => label,
             CodeRole::Relinked | CodeRole::Leftover => format!("{label} relocatable"),
         }
     }
@@ -196,7 +201,7 @@ impl<'a> DeviceLinks<'a> {
         match self.role_of(nested) {
             CodeRole::Loaded => !nested.image.holds_no_kernel,
             CodeRole::LinkInput => true,
-            CodeRole::Leftover => false,
+            CodeRole::Leftover | CodeRole::LeftBehind => false,
             CodeRole::Relinked => {
                 let own = Served::by(nested.image);
                 let places = nested.containers.first().map_or(&[][..], |container| self.places(container));

@@ -87,7 +87,9 @@ impl<'a> Builder<'a> {
         let is_code = |image: usize| is_code.get(image).copied().unwrap_or_default();
         let mut of_program = HashMap::new();
         let mut of_library = HashMap::new();
-        let sets = candidate_sets(file.file).into_iter().filter(|set| set.role != CodeRole::Leftover);
+        let sets = candidate_sets(file.file)
+            .into_iter()
+            .filter(|set| ![CodeRole::Leftover, CodeRole::LeftBehind].contains(&set.role));
         let sets = sets.map(|set| (set, false)).chain(program_sets(file.file).map(|set| (set, true)));
         for (set, is_of_program) in sets {
             let judged = SetCoverage::new(set, &file.inspections, columns, &mut self.coverage.rows, &budget)?;

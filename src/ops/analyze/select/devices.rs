@@ -102,7 +102,7 @@ impl NamedDevice {
     /// True if a runtime selects an image of the file on the device, or the program may select one.
     pub fn has_code_in(&self, file: &File) -> bool {
         let mut sets = candidate_sets(file);
-        sets.retain(|set| set.role != CodeRole::Leftover);
+        sets.retain(|set| ![CodeRole::Leftover, CodeRole::LeftBehind].contains(&set.role));
         let is_selected = |device: &Device| {
             let takes = |set: &CandidateSet<'_>| !set.select_on(device).takes_nothing_else();
             sets.iter().any(|set| set.has_kernels && !set.needed_on(device).is_empty() && takes(set))

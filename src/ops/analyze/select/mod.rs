@@ -372,6 +372,7 @@ impl<'a> CandidateSet<'a> {
         match self.role {
             CodeRole::LinkInput => return Err(RejectReason::NeedsDeviceLink),
             CodeRole::Leftover => return Err(RejectReason::NotRegistered),
+            CodeRole::LeftBehind => return Err(RejectReason::LeftBehind),
             CodeRole::Loaded | CodeRole::Relinked => {}
         }
         if self.is_unregistered {

@@ -200,6 +200,6 @@ fn may_match(image: &ImageFacts<'_>, target: &PolicyTarget) -> bool {
         ImageCode::For32Bit(_) => false,
         ImageCode::Intermediate(arch) => PolicyTarget::parse(arch).map_or(true, |own| own == *target),
         ImageCode::Unknown(_) => true,
-        ImageCode::OtherSystem(_) | ImageCode::WithoutKernels(_) | ImageCode::Empty => false,
+        ImageCode::OtherSystem(_) | ImageCode::Unneeded(_) | ImageCode::Empty => false,
     }
 }

@@ -53,7 +53,7 @@ const PACKAGES: [(&str, &str, &str); 12] = [
     ("bitsandbytes", "libbitsandbytes_cuda130.so", "cuda 13.0 580.65.06"),
     ("bitsandbytes", "libbitsandbytes_rocm64.so", "rocm 6.3; llvm 19"),
     ("bitsandbytes", "libbitsandbytes_rocm71.so", "rocm 7.0; llvm 20"),
-    ("bitsandbytes-windows", "libbitsandbytes_cuda118.dll", "cuda 11.8 520.61.05"),
+    ("bitsandbytes-windows", "libbitsandbytes_cuda118.dll", "cuda 11.8 520.06"),
     ("nvjpeg", "libnvjpeg.so.12", "cuda 12.9 575.51.03"),
     ("qiskit-aer", "controller_wrappers.cpython-312-x86_64-linux-gnu.so", "cuda 12.5 555.42.02"),
     ("pennylane", "lightning_amdgpu_ops.cpython-312-x86_64-linux-gnu.so", "rocm 6.3"),

@@ -70,7 +70,7 @@ pub struct Arguments {
     some: bool,
 
     /// Require an image from every container with code for such devices, which is the default
-    #[arg(long, hide = true, conflicts_with = "some")]
+    #[arg(long, hide = true, conflicts_with = "some", help_heading = JUDGEMENT)]
     every: bool,
 
     #[command(flatten)]

@@ -17,13 +17,18 @@ const CUBIN_ARCH: usize = 0x31;
 /// A CUDA fat binary without images.
 const EMPTY: [u8; 16] = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// Writes a fat binary of images such as `sm_80` and `sm_80.ptx`; an empty one without any.
+/// Writes a fat binary of images such as `sm_80` and `sm_80.ptx`, or `sm_80.func` for PTX without kernels; an empty one
+/// without any.
 fn fatbin(sandbox: &Sandbox, name: &str, images: &str) {
     let mut files = String::new();
     for (index, image) in images.split_whitespace().enumerate() {
         let (arch, extension) = image.split_once('.').unwrap_or((image, "cubin"));
-        let file = format!("{name}-{index}.{extension}");
+        let file = format!("{name}-{index}.{}", if extension == "func" { "ptx" } else { extension });
         let bytes = match extension {
+            "func" => {
+                let header = format!(".version 7.0\n.target {arch}\n.address_size 64\n");
+                (header + ".visible .func part() { ret; }\n").into_bytes()
+            }
             "ptx" => String::from_utf8(crate::fixture("answer-sm_80.ptx")).unwrap().replace("sm_80", arch).into_bytes(),
             _ => {
                 let mut cubin = crate::fixture("answer-sm_90.cubin");
@@ -98,7 +103,9 @@ fn answers(sandbox: &Sandbox, device: &str) -> Vec<String> {
 #[test]
 fn the_driver_links_what_linked_code_does_not_serve() {
     // Linked code, the inputs, and the answer on an H100.
-    let rows: [(&str, &[Input<'_>], &str); 13] = [
+    let rows: [(&str, &[Input<'_>], &str); 14] = [
+        // A kernel calls the function of the other input.
+        ("sm_80", &[("a_cu", "sm_80 sm_80.ptx"), ("b_cu", "sm_80 sm_80.func")], "linked jit-ptx 2 4"),
         ("sm_80", &[("a_cu", "sm_80 sm_80.ptx"), ("b_cu", "sm_80 sm_80.ptx")], "linked jit-ptx 2 4"),
         ("", &[("a_cu", "sm_80.ptx"), ("b_cu", "sm_80.ptx")], "linked jit-ptx 0 1"),
         ("sm_80", &[("a_cu", "sm_80 sm_90"), ("b_cu", "sm_80 sm_80.ptx")], "linked jit-ptx 2 4"),

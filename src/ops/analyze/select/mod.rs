@@ -310,6 +310,8 @@ impl<'a> CandidateSet<'a> {
                         obstacle.map(|it| RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle: it });
                     let empty = self.has_kernels
                         && runtime.preference.selects_one()
+                        // Functions of one input of a link are called by kernels of another.
+                        && self.candidates[index].link_input.is_none()
                         && self.candidates[index].image.holds_no_kernel;
                     let empty = empty.then_some(RejectReason::SelectedWithoutKernels { runtime: runtime.name });
                     let unloadable = unloadable.or_else(|| runtime.fails_to_load(self.candidates[index].image));

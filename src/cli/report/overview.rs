@@ -1,7 +1,7 @@
 //! One screen about files: what they are, their bytes, devices, driver, gaps and damage, and the next commands. All
 //! figures are computed by `analyze`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use console::measure_text_width;
@@ -241,17 +241,23 @@ impl View<'_, '_> {
     /// The number of images, and the archs with the most bytes.
     fn images(&self) -> Vec<Item> {
         let totals = &self.overview.totals.archs;
-        let mut rows = totals.rows();
-        rows.sort_by_cached_key(|(_, total)| std::cmp::Reverse(total.size.stored));
-        let state = if self.unpacked().is_empty() { "" } else { ", unpacked" };
         // A cubin and PTX for one processor are for one.
-        let processors: BTreeSet<&str> = rows.iter().filter_map(|(arch, _)| arch.split(' ').next()).collect();
-        let count = format!("{} for {}{state}", totals.images(), counted(processors.len(), "arch"));
+        let mut rows: Vec<(&str, u64)> = Vec::new();
+        for (label, of_label) in totals.rows() {
+            let arch = label.split(' ').next().unwrap_or(label);
+            match rows.iter_mut().find(|(known, _)| *known == arch) {
+                Some((_, size)) => *size = total([*size, of_label.size.stored]),
+                None => rows.push((arch, of_label.size.stored)),
+            }
+        }
+        rows.sort_by_cached_key(|(_, size)| std::cmp::Reverse(*size));
+        let state = if self.unpacked().is_empty() { "" } else { ", unpacked" };
+        let count = format!("{} for {}{state}", totals.images(), counted(rows.len(), "arch"));
         let mut shown = rows.len().min(MAX_ARCHS);
         loop {
-            let archs = rows.iter().take(shown).enumerate().map(|(index, (arch, total))| {
+            let archs = rows.iter().take(shown).enumerate().map(|(index, (arch, size))| {
                 let before = if index == 0 { format!("{count}: ") } else { String::new() };
-                format!("{before}{} {}", printable(arch), human_size(total.size.stored))
+                format!("{before}{} {}", printable(arch), human_size(*size))
             });
             let more = (shown < rows.len()).then(|| format!("{} more", rows.len() - shown));
             let items = plain(archs.chain(more));

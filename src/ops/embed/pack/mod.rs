@@ -44,6 +44,19 @@ impl PackInput {
     /// Identifies an image by its content and adds the strings that the user specifies. A triple and an arch that are
     /// not specified are read from the image; specified ones must not contradict it.
     pub fn read(input: Input, strings: Vec<(String, String)>, version: Version) -> Result<PackInput, ImageError> {
+        match PackInput::identify(&input, strings, version) {
+            Ok((image_kind, strings)) => Ok(PackInput { input, image_kind, offload_kind: 0, flags: 0, strings }),
+            // A file that is overwritten while it is read has any content.
+            Err(error) => Err(input.check_unchanged().err().map_or(error, ImageError::from)),
+        }
+    }
+
+    /// Returns the image kind and the strings of an image.
+    fn identify(
+        input: &Input,
+        strings: Vec<(String, String)>,
+        version: Version,
+    ) -> Result<(u16, Vec<(String, String)>), ImageError> {
         let view = input.view();
         let path = input.path();
         let own = DeviceImage::identify(view);
@@ -64,7 +77,7 @@ impl PackInput {
             let triple = own.triple.ok_or_else(|| ImageError::without_triple(path, own.image_kind))?;
             strings.push(("triple".to_owned(), triple.into_owned()));
         }
-        Ok(PackInput { input, image_kind, offload_kind: 0, flags: 0, strings })
+        Ok((image_kind, strings))
     }
 
     /// Spells the triple in a style.

@@ -152,6 +152,27 @@ compile_hip() {
     llvm "$1" clang -x hip -nogpulib -nogpuinc -fPIC -c "$2" -o "$3" "${@:4}"
 }
 
+# Compiles the kernels add and multiply with LLVM 22 into NAME-plain.o and, with a compressed bundle, NAME-small.o, and makes
+# padding.o, so that no tool has to read behind the end of a library.
+plain_and_compressed_modules() {
+    local kernel
+    for kernel in add multiply; do
+        hip_source $kernel >$kernel.hip
+        compile_hip 22 $kernel.hip $kernel-plain.o --offload-arch=gfx906
+        compile_hip 22 $kernel.hip $kernel-small.o --offload-arch=gfx906 --offload-compress
+    done
+    echo 'char padding[65536] = {1};' | gcc -x c -c - -o padding.o
+}
+
+# Lets Python import from the wheels.
+python_finds_wheels() {
+    local wheel
+    for wheel in "$wheels"/*; do
+        PYTHONPATH=$wheel:${PYTHONPATH:-}
+    done
+    export PYTHONPATH
+}
+
 # run_status NAME COMMAND...: runs a command, and keeps its status in `status` and its output in NAME.out.
 run_status() {
     local name=$1

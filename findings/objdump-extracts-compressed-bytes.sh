@@ -11,13 +11,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_llvm 22 clang clang-tools lld llvm
-for kernel in add multiply; do
-    hip_source $kernel >$kernel.hip
-    compile_hip 22 $kernel.hip $kernel-plain.o --offload-arch=gfx906
-    compile_hip 22 $kernel.hip $kernel-small.o --offload-arch=gfx906 --offload-compress
-done
-# No tool has to read behind the end of the file.
-echo 'char padding[65536] = {1};' | gcc -x c -c - -o padding.o
+plain_and_compressed_modules
 gcc -shared add-plain.o multiply-plain.o padding.o -o plain
 gcc -shared add-small.o multiply-small.o padding.o -o small
 

@@ -10,10 +10,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 fetch_wheels apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.15.post2 ml-dtypes==0.6.0 numpy==2.4.6 typing-extensions==4.16.0
-for wheel in "$wheels"/*; do
-    PYTHONPATH=$wheel:${PYTHONPATH:-}
-done
-export PYTHONPATH
+python_finds_wheels
 # No installed compiler counts.
 export CUDA_PATH=$folder/none
 cat >compile.py <<'SOURCE'

@@ -13,10 +13,7 @@ export CUDA_PATH=$wheels/nvidia-cuda-nvcc-cu11/nvidia/cuda_nvcc
 chmod +x "$CUDA_PATH/bin/ptxas"
 # TVM asks this file before nvcc, which the wheel lacks.
 echo 'CUDA Version 11.8.89' >"$CUDA_PATH/version.txt"
-for wheel in "$wheels"/*; do
-    PYTHONPATH=$wheel:${PYTHONPATH:-}
-done
-export PYTHONPATH
+python_finds_wheels
 cat >compile.py <<'SOURCE'
 """Compiles one kernel for a target, and writes the source of its device module and the exported library."""
 

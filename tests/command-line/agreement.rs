@@ -260,7 +260,7 @@ fn of_select_alone(sandbox: &Sandbox, device: &str, found: &mut Conclusions) {
     }
 }
 
-/// The kernels of all files by device. Each file has a kernel of its own name.
+/// The kernels of all files by device. The kernel has another name in each file.
 fn of_matrix(sandbox: &Sandbox, paths: &BTreeMap<String, String>) -> Conclusions {
     let document = document(sandbox, &format!("inspect --matrix --json --device {} d", DEVICES.join(",")));
     let mut found = Conclusions::new();

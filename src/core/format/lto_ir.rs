@@ -46,7 +46,7 @@ pub fn form(view: View<'_>) -> NvvmForm {
     }
 }
 
-/// Returns the version of a file that begins with [`MAGIC`]: 1.61 is that of CUDA 12.4, 1.67 that of 13.5.
+/// Returns the version of a file that begins with [`MAGIC`]: 1.61 is CUDA 12.4, and 1.67 is CUDA 13.5.
 pub fn version(view: View<'_>) -> Option<(u16, u16)> {
     let [major, minor] = view.u16("LTO-IR version", VERSION_OFFSET).ok()?.to_le_bytes();
     Some((major.into(), minor.into()))

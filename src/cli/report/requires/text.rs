@@ -88,7 +88,7 @@ fn to_be_linked_by(file: &File) -> Option<String> {
     Some(format!("LTO-IR, to be linked first: {}", nvjitlink(*newest)))
 }
 
-/// Returns the sentence about images of which a program loads one.
+/// Returns the sentence about images that are alternatives.
 fn one_of(numbers: &[usize]) -> String {
     let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
     format!("Images {} have the same functions: a program loads one of them.", enumerated(&numbers, NAMED))

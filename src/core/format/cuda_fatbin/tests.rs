@@ -124,7 +124,7 @@ fn output_equals_that_of_fatbinary_13_5() {
     .concat();
     let bytes = written(&[&plain, PTX, &mercury, &old]);
     assert!(bytes == expected);
-    // nvcc 13.5 states specific cubins without their suffix, or with that of the family, if they are compiled from Tile IR.
+    // nvcc 13.5 states specific cubins without their suffix, or with the family's suffix, if they are compiled from Tile IR.
     let mut unmarked = bytes.clone();
     let flags = 16 + 64 + plain.len().next_multiple_of(8) + 80 + 48 + 42;
     assert_eq!(unmarked[flags], 0x10, "the flag of the suffix");

@@ -1,4 +1,4 @@
-//! Files that a compiler has left beside the code that programs load.
+//! Files that a compiler has left next to the code that programs load.
 //!
 //! An entry of Triton's cache has the output of every step of a compilation: `NAME.ttir`, `NAME.ttgir`, `NAME.llir`,
 //! `NAME.ptx` and `NAME.cubin`. Triton loads the cubin (triton-lang/triton 3.5.1, `python/triton/compiler/compiler.py`:

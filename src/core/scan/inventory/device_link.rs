@@ -25,7 +25,7 @@ pub enum CodeRole {
     Relinked,
     /// Relocatable code of a finished file that no device link registers. Nothing loads it.
     Leftover,
-    /// Output of an earlier step of a compilation beside the code that programs load. Nothing loads it.
+    /// Output of an earlier step of a compilation, next to the code that programs load. Nothing loads it.
     LeftBehind,
 }
 

@@ -15,7 +15,7 @@ pub enum Registration {
     Registered,
     /// It is in a section for registered containers, but wrappers only register others.
     Unregistered,
-    /// A compiler has left it beside the code that programs load, such as PTX in Triton's cache. Nothing loads it.
+    /// A compiler has left it next to the code that programs load, such as PTX in Triton's cache. Nothing loads it.
     LeftBehind,
     /// Wrappers only register others, and it is in other data, such as an array that the program passes to the driver.
     InOtherData,

@@ -25,7 +25,7 @@ pub struct FileFloors<'a> {
     products: Vec<Vec<Product>>,
     sets: Vec<CandidateSet<'a>>,
     by_program: Vec<Candidate<'a>>,
-    /// Images of which a program loads one, by their numbers.
+    /// Images that are alternatives, by their numbers: a program loads one.
     alternatives: Alternatives,
     /// For each image whether it is code of the file, and not relocatable code that nothing loads.
     is_code: Vec<bool>,
@@ -60,7 +60,8 @@ impl<'a> FileFloors<'a> {
         }
     }
 
-    /// Returns the sets of images of which a program loads one, by their numbers among the device images.
+    /// Returns the sets of images that are alternatives, by their numbers among the device images: a program loads one
+    /// of each set.
     pub fn alternatives(&self) -> &[Vec<usize>] {
         &self.alternatives.sets
     }

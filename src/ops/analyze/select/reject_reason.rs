@@ -105,8 +105,8 @@ pub enum RejectReason {
     /// The image is relocatable code of a finished file, and no device link registers it.
     #[error("relocatable code that no device link registers")]
     NotRegistered,
-    /// A compiler has left the image beside the code that programs load.
-    #[error("Triton loads the machine code beside it, and no PTX")]
+    /// A compiler has left the image next to the code that programs load.
+    #[error("Triton loads the machine code next to it, and no PTX")]
     LeftBehind,
     /// The image is relocatable code, and the linked code runs.
     #[error("relocatable code, which the driver links only where no linked code runs")]

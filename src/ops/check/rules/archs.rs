@@ -92,7 +92,7 @@ pub fn service(
     services?.into_iter().max()
 }
 
-/// Returns how a module serves a device: by machine code or by PTX, all of which the policy has to accept.
+/// Returns how a module serves a device: by machine code, or by PTX. The policy must accept all of the PTX.
 fn acceptance(
     set: &CandidateSet<'_>,
     accepts_ptx: &dyn Fn(nvptx::Arch) -> bool,

@@ -262,7 +262,10 @@ impl Policy {
         let options = self.requirements_for(path).survey_options();
         SurveyOptions {
             inspection: options.inspection || self.needs_kernels_of_packages(),
-            empty_images: options.empty_images || self.metadata || self.package_coverage.is_required(),
+            empty_images: options.empty_images
+                || self.metadata
+                || self.consistent_features
+                || self.package_coverage.is_required(),
             ..options
         }
     }
@@ -314,7 +317,10 @@ impl Requirements {
         let archs = [self.require.is_some(), self.devices.is_some(), self.forbid.is_some(), self.only.is_some()];
         SurveyOptions {
             inspection,
-            empty_images: archs.contains(&true) || self.asked.is_some() || self.loadable_by.is_some(),
+            empty_images: archs.contains(&true)
+                || self.asked.is_some()
+                || self.loadable_by.is_some()
+                || self.host_runtime == Some(true),
             demangled: self.kernels.is_some(),
             build_paths: self.build_paths == Some(false),
             toolkit: self.loadable_by.is_some() || self.host_runtime == Some(true),

@@ -55,7 +55,7 @@ fuzz_target!(|data: &[u8]| {
     let devices = Device::parse("gfx90a").expect("a device");
     let answered = AnsweredFile::new(&file, &devices);
     check_text(&report::blocks(&report::selection_lists(&answered, "gfx90a", &screen), &screen));
-    check_text(&report::selection_json("gfx90a", None, &devices, &[(answered, Vec::new())]));
+    check_text(&report::selection_json("gfx90a", None, &devices, &[(answered, Vec::new())], &[]));
 
     let image_surveys = inspections.into_iter().map(|inspection| ImageSurvey { inspection, ..ImageSurvey::default() });
     let survey =

@@ -287,7 +287,7 @@ impl Run<'_> {
         let devices = devices.of_files(files());
         let coverage = Coverage::new(&InspectedImages::of_package(package), &devices)?;
         match (is_json, families) {
-            (true, _) => report::coverage_json(&coverage, &files().collect::<Vec<_>>(), write),
+            (true, _) => report::coverage_json(&coverage, &files().collect::<Vec<_>>(), package.vendored(), write),
             (false, true) => report::family_table(&coverage, &self.screen, write),
             (false, false) if scan.problems.is_verbose() => report::coverage_table(&coverage, &self.screen, write),
             (false, false) => report::coverage_rollup(&coverage, &self.screen, write),

@@ -17,6 +17,7 @@ use crate::report::{self, FileCode};
 use fatbin_core::scan::Options;
 use fatbin_ops::analyze::metadata::{Backend, DeviceCode, cuda_floor, distribution};
 use fatbin_ops::analyze::survey::{Survey, SurveyOptions};
+use fatbin_ops::analyze::vendored;
 
 /// Print the package metadata that device code determines
 ///
@@ -107,7 +108,6 @@ type PackageCode = (Vec<FileCode>, Option<String>, Status);
 
 /// Reads the device code of the inputs. Reports errors.
 fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCode> {
-    let mut files = Vec::new();
     let mut analyzed = Vec::<Survey>::new();
     let mut status = Status::No;
     let scanner = arguments.scan.limits.scanner(problems.session(), Options::default());
@@ -119,13 +119,19 @@ fn code_of_files(arguments: &Arguments, problems: &Problems) -> Result<PackageCo
         }
         let file = &survey.file;
         status = status.and(if file.is_incomplete() { Status::Trouble } else { Status::No });
+        analyzed.push(survey);
+    })?;
+    for library in vendored::take(&mut analyzed, |survey| &survey.file) {
+        problems.warn(anyhow!("{}: left out, as a library of others", library.name));
+    }
+    let mut files = Vec::new();
+    for file in analyzed.iter().map(|survey| &survey.file) {
         let code = DeviceCode::of_file(file);
         if !code.is_empty() {
             status = status.and(Status::Yes);
             files.push(FileCode { path: file.path.to_string(), code });
         }
-        analyzed.push(survey);
-    })?;
+    }
     warn_of_archives(analyzed.iter().map(|it| &it.file), problems);
     Ok((files, cuda_floor(&analyzed), status))
 }

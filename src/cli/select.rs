@@ -18,11 +18,10 @@ use super::session::Session;
 use crate::report::{self, KernelGap};
 use fatbin_core::base::io::{Access, Input};
 use fatbin_core::scan::Options;
-use fatbin_core::scan::inventory::File;
 use fatbin_core::target::machine;
 use fatbin_ops::analyze::requires::Driver;
-use fatbin_ops::analyze::select::{AnsweredFile, FileAnswer, NamedDevice, RequestedDevice};
-use fatbin_ops::analyze::vendored::VendoredLibrary;
+use fatbin_ops::analyze::select::{AnsweredFile, FileAnswer, NamedDevice, RequestedDevice, Service};
+use fatbin_ops::analyze::vendored::{self, VendoredLibrary};
 
 /// Maximum number of files that have a line each without `--verbose`.
 const MAX_FILES: usize = 8;
@@ -94,7 +93,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
             outcomes.push(scanned);
         },
     )?;
-    let vendored = take_vendored(&mut outcomes);
+    let vendored = vendored::take(&mut outcomes, Scanned::file);
     let devices = arguments.devices.of_files(outcomes.iter().map(Scanned::file));
     let request = SetRequest {
         devices: requested(&devices, machine),
@@ -102,44 +101,21 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         names: &arguments.scan.inputs.names(),
         is_machine: arguments.machine.is_some(),
         some: arguments.some,
+        vendored: &vendored,
     };
     let is_json = arguments.format.is_json();
     let is_one = arguments.devices.named().len() == 1 && !arguments.devices.are_all();
     if request.is_machine || (is_json && !is_one) || (!is_json && request.is_about_set(&outcomes)) {
         let set = request.answer(&outcomes, &problems);
         let status = set.print(&request, session, is_json, arguments.scan.problems.is_verbose())?;
-        print_not_judged(&vendored, is_json, session)?;
         return Ok(if is_trouble { Status::Trouble } else { status });
     }
-    let mut answers = Answers { devices: &devices, by_device: Vec::new(), is_trouble };
+    let mut answers = Answers { devices: &devices, by_device: Vec::new(), is_trouble, vendored: &vendored };
     for device in &devices {
         answers.add(device, &arguments, &outcomes, &problems);
     }
     answers.print(&arguments, session)?;
-    print_not_judged(&vendored, is_json, session)?;
     Ok(answers.status(&request, &outcomes, session))
-}
-
-/// Removes the libraries of others, unless no other file has device code.
-fn take_vendored(files: &mut Vec<Scanned>) -> Vec<VendoredLibrary> {
-    let library = |file: &File| VendoredLibrary::at(&file.path, file.size).filter(|_| file.has_device_code());
-    let is_own = |scanned: &Scanned| scanned.file().has_device_code() && library(scanned.file()).is_none();
-    if !files.iter().any(is_own) {
-        return Vec::new();
-    }
-    let vendored = files.iter().filter_map(|scanned| library(scanned.file())).collect();
-    files.retain(|scanned| library(scanned.file()).is_none());
-    vendored
-}
-
-fn print_not_judged(libraries: &[VendoredLibrary], is_json: bool, session: &Session) -> Result<()> {
-    if is_json {
-        return Ok(());
-    }
-    let screen = session.screen();
-    let mut out = session.output(&screen);
-    out.write(&report::not_judged(libraries.iter(), &screen))?;
-    Ok(out.flush()?)
 }
 
 /// Reads the list of GPUs of a machine.
@@ -169,6 +145,8 @@ struct Answers<'a> {
     devices: &'a [NamedDevice],
     by_device: Vec<Vec<Answer<'a>>>,
     is_trouble: bool,
+    /// Libraries of others, which are not judged.
+    vendored: &'a [VendoredLibrary],
 }
 
 impl<'a> Answers<'a> {
@@ -190,7 +168,13 @@ impl<'a> Answers<'a> {
         let mut devices = self.devices.iter().zip(&self.by_device);
         if arguments.format.is_json() {
             if let Some((device, answered)) = devices.next() {
-                out.write(&report::selection_json(&device.name, driver.as_deref(), &device.devices, answered))?;
+                out.write(&report::selection_json(
+                    &device.name,
+                    driver.as_deref(),
+                    &device.devices,
+                    answered,
+                    self.vendored,
+                ))?;
             }
             return Ok(out.flush()?);
         }
@@ -206,7 +190,7 @@ impl<'a> Answers<'a> {
                 out.write(&report::selection_total(&files, &with_driver(&device.title()), &screen))?;
             }
             for (it, gaps) in readable {
-                if are_many && (it.is_served_everywhere() || !it.is_relevant()) {
+                if are_many && (it.is_served_everywhere() || !it.has_code()) {
                     continue;
                 }
                 out.write(&report::selection_summary(it, &with_driver(&device.title()), &device.devices[0], &screen))?;
@@ -221,6 +205,7 @@ impl<'a> Answers<'a> {
         } else {
             out.write(&format!("  {} lists of images; use -v to print them\n", lists.len()))?;
         }
+        out.write(&report::not_judged(self.vendored.iter(), &screen))?;
         Ok(out.flush()?)
     }
 
@@ -237,7 +222,7 @@ impl<'a> Answers<'a> {
             is_trouble |= own == Status::Trouble;
             if own == Status::No {
                 unserved.push(index);
-                let lacking = answered.iter().filter(|(it, _)| !it.is_served_everywhere() || !it.is_relevant());
+                let lacking = answered.iter().filter(|(it, _)| !it.is_served_everywhere() || !it.has_code());
                 unlinked.extend(lacking.map(|(it, _)| report::to_be_linked(it.file, device.devices[0].platform())));
             }
         }
@@ -255,8 +240,11 @@ impl<'a> Answers<'a> {
 
     /// Returns the answer that a device, and this number of others, lacks code: in the files, or in some containers.
     fn without_code(&self, device: usize, others: usize) -> String {
-        let relevant = || self.by_device[device].iter().flat_map(|(it, _)| it.relevant());
-        let (all, without) = (relevant().count(), relevant().filter(|set| set.selects_nothing()).count());
+        let (mut all, mut without) = (0, 0);
+        for answer in self.by_device[device].iter().filter_map(|(it, _)| FileAnswer::of(it)) {
+            all += answer.choices.values().sum::<usize>();
+            without += answer.choices.get(&Service::Nothing).copied().unwrap_or_default();
+        }
         let more =
             if others == 0 { String::new() } else { format!(" and {}", report::counted(others, "other device")) };
         let title = self.devices[device].title();

@@ -14,6 +14,7 @@ use fatbin_ops::analyze::requires::Driver;
 use fatbin_ops::analyze::select::{
     FileAnswer, LibraryName, NamedDevice, Outcome, RequestedDevice, SetMember, SetSelection,
 };
+use fatbin_ops::analyze::vendored::VendoredLibrary;
 
 /// Endings of archives that are inputs of a linker and no packages.
 const LINKED: [&str; 2] = [".a", ".lib"];
@@ -33,6 +34,8 @@ pub struct SetRequest<'a> {
     pub is_machine: bool,
     /// One library that runs is enough.
     pub some: bool,
+    /// Libraries of others, which are not judged.
+    pub vendored: &'a [VendoredLibrary],
 }
 
 /// The answer, and whether all images were read.
@@ -134,9 +137,9 @@ impl AnsweredSet<'_> {
     ) -> Result<Status> {
         let screen = session.screen();
         let text = if is_json {
-            report::set_json(&self.set, request.driver.map(Driver::to_string).as_deref())
+            report::set_json(&self.set, request.driver.map(Driver::to_string).as_deref(), request.vendored)
         } else {
-            report::set_text(&self.set, is_verbose, &screen)
+            report::set_text(&self.set, is_verbose, &screen) + &report::not_judged(request.vendored.iter(), &screen)
         };
         let mut out = session.output(&screen);
         out.write(&text)?;

@@ -73,11 +73,22 @@ blobs.o: 2 embedded NVIDIA images, from which the program selects by its own rul
     );
     let run = sandbox.fatbin("select --device spir64 blobs.o");
     assert_eq!((run.status, run.out.as_str()), (1, "blobs.o: no code for SPIR-V devices\n"));
-    // Beside a container, its answer counts.
+    // The answer about many files counts them.
+    std::fs::create_dir(sandbox.path("many")).unwrap();
+    for number in 0..9 {
+        sandbox.file(&format!("many/{number}.o"), sandbox.read("blobs.o"));
+    }
+    let run = sandbox.fatbin("select --device sm_90 many");
+    assert_eq!((run.status, run.out.as_str()), (0, "H100 sm_90: embedded images in 9 files: 9 native\n"));
+    let run = sandbox.fatbin("select --device sm_75 many");
+    let first = "T4 sm_75: embedded images in 9 files: 9 nothing\nmany/0.o: T4 sm_75: nothing: ";
+    assert!(run.status == 1 && run.out.starts_with(first), "{}", run.out);
+    // Next to a container, both answers count.
     sandbox.fatbin("wrap --allow-missing-kernels --kind cuda --entry kernel=stub -o cuda.o cubin").ok();
     sandbox.shell("ld -r -o both.o cuda.o blobs.o").ok();
     let run = sandbox.fatbin("select --device sm_90 both.o");
     assert_eq!(run.status, 0, "{}", run.out);
+    assert!(run.out.contains("1 choice: native; 2 embedded images: native"), "{}", run.out);
     assert!(run.out.contains("2 embedded NVIDIA images"), "{}", run.out);
 }
 

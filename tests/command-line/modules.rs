@@ -1,6 +1,8 @@
 //! Modules: code in one does not help another, files for different processors are one, and images without kernels serve
 //! no device.
 
+use serde_json::Value;
+
 use crate::Sandbox;
 
 const FIXTURE: &str = "answer-gfx90a.hsaco";
@@ -142,6 +144,15 @@ fn libraries_of_others_are_not_judged_with_a_package() {
         let run = sandbox.fatbin(&format!("select --device {device} a.whl"));
         assert!(run.status == status && run.out.contains(line), "{device}: {}", run.out);
     }
+    for command in ["select --json --device T4", "select --json --device T4,H100", "inspect --matrix --json"] {
+        let document: Value = serde_json::from_str(&sandbox.fatbin(&format!("{command} a.whl")).out).unwrap();
+        let holder = if command.starts_with("inspect") { &document["matrix"] } else { &document };
+        assert_eq!(holder["not_judged"], serde_json::json!(["libcuda-0a1b2c3d.so.1"]), "{command}");
+    }
+    // Metadata is about the package's own code.
+    let run = sandbox.fatbin("metadata --format conda a.whl");
+    assert!(run.status == 0 && run.out.contains("__cuda_arch >=9.0,<10.0"), "{}", run.out);
+    assert!(run.err.contains("libcuda-0a1b2c3d.so.1: left out, as a library of others"), "{}", run.err);
     let matrix = sandbox.fatbin("inspect --matrix --device T4,H100 a.whl").ok();
     assert!(matrix.starts_with("1 kernel, ") && matrix.contains(line), "{matrix}");
     sandbox.file("p.toml", "[package]\ndevices = [\"T4\"]\n");

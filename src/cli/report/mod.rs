@@ -50,6 +50,7 @@ pub use link::{link_json, link_text, unused};
 pub use location::{LocationDocument, location_text};
 pub use metadata::{FileCode, conda_json, hugging_face_json, metadata_json, wheel_variant_json};
 pub use not_judged::not_judged;
+use not_judged::write_not_judged;
 pub use nothing::Nothing;
 pub use overview::{Overview, needs, overview_text};
 pub use page::Page;

@@ -1,8 +1,16 @@
 //! Libraries of others that an answer leaves out.
 
+use fatbin_core::base::json::JsonWriter;
+
 use super::Screen;
 use super::text::{paragraph, printable};
 use fatbin_ops::analyze::vendored::VendoredLibrary;
+
+/// Adds the names of libraries of others, if there are any.
+pub fn write_not_judged<'a>(json: &mut JsonWriter, libraries: impl Iterator<Item = &'a VendoredLibrary>) {
+    let names: Vec<&str> = libraries.map(|library| library.name.as_str()).collect();
+    json.optional("not_judged", Some(names).filter(|names| !names.is_empty()));
+}
 
 /// Returns a line about libraries of others; empty if there are none.
 pub fn not_judged<'a>(libraries: impl Iterator<Item = &'a VendoredLibrary>, screen: &Screen) -> String {

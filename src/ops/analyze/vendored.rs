@@ -2,6 +2,7 @@
 //! delocate into `.dylibs`. What they run on says nothing about the package's own code.
 
 use fatbin_core::base::file_path::FilePath;
+use fatbin_core::scan::inventory::File;
 use fatbin_core::target::Platform;
 
 /// Endings of the directories of copied libraries.
@@ -28,13 +29,29 @@ pub struct VendoredLibrary {
 }
 
 impl VendoredLibrary {
-    /// Returns the library at a path; `None` for a package's own files.
-    pub fn at(path: &FilePath, size: u64) -> Option<VendoredLibrary> {
+    /// Returns the library that a file with device code is; `None` for a package's own files.
+    pub fn of(file: &File) -> Option<VendoredLibrary> {
+        VendoredLibrary::at(&file.path, file.size).filter(|_| file.has_device_code())
+    }
+
+    fn at(path: &FilePath, size: u64) -> Option<VendoredLibrary> {
         let mut components = path.components_from_end();
         let name = components.next()?;
         let is_copied = components.any(|directory| DIRECTORIES.iter().any(|ending| directory.ends_with(ending)));
         is_copied.then(|| VendoredLibrary { name: name.to_owned(), size, driver: driver(name) })
     }
+}
+
+/// Removes the libraries of others from files, and returns them. Where no other file has device code, they stay: then they
+/// are judged like a package's own files.
+pub fn take<T>(files: &mut Vec<T>, file: impl Fn(&T) -> &File) -> Vec<VendoredLibrary> {
+    let is_own = |it: &T| file(it).has_device_code() && VendoredLibrary::of(file(it)).is_none();
+    if !files.iter().any(is_own) {
+        return Vec::new();
+    }
+    let vendored = files.iter().filter_map(|it| VendoredLibrary::of(file(it))).collect();
+    files.retain(|it| VendoredLibrary::of(file(it)).is_none());
+    vendored
 }
 
 /// Returns the platform of a driver's library. `libcudart` is none.

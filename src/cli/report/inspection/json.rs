@@ -30,11 +30,13 @@
 use std::collections::BTreeSet;
 
 use crate::report::json::{error, errors, identity};
+use crate::report::write_not_judged;
 use fatbin_core::base::json::{JsonWriter, nested_json};
 use fatbin_core::image::{CompileUnit, Figure, Kernel};
 use fatbin_core::scan::inventory::{self, PropertyValue};
 use fatbin_ops::analyze::coverage::{Coverage, CoverageCell, CoveredKernel};
 use fatbin_ops::analyze::inspect::InspectedImage;
+use fatbin_ops::analyze::vendored::VendoredLibrary;
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.inspect/1";
@@ -92,7 +94,12 @@ pub fn image_json(file: &inventory::File, image: &InspectedImage<'_>) -> String 
 }
 
 /// Writes the document with kernels by device, row by row.
-pub fn coverage_json(coverage: &Coverage<'_>, files: &[&inventory::File], write: &mut dyn FnMut(&str)) {
+pub fn coverage_json<'v>(
+    coverage: &Coverage<'_>,
+    files: &[&inventory::File],
+    not_judged: impl Iterator<Item = &'v VendoredLibrary>,
+    write: &mut dyn FnMut(&str),
+) {
     let mut json = JsonWriter::new(SCHEMA);
     json.begin_field("matrix");
     let archs: BTreeSet<&String> = coverage.kernels.iter().flat_map(|kernel| &*kernel.archs).collect();
@@ -123,6 +130,7 @@ pub fn coverage_json(coverage: &Coverage<'_>, files: &[&inventory::File], write:
         json.field("reason", left.reason);
         json.field("images", images);
     });
+    write_not_judged(&mut json, not_judged);
     json.end();
     json.end();
     write(&json.take());

@@ -23,17 +23,20 @@
 //!         "arch": "gfx90a" } ] } ] } ] } ],
 //!     "selected_by_program": [ { "index": 3, "image": "elf", "arch": "sm_90", "offset": 4242, "symbol": "kernel" } ],
 //!     "gaps": [ { "archs": [ "sm_90a" ], "choices": 2, "kernels": [ "ns::kernel(int)" ] } ],
-//!     "errors": [] } ] }
+//!     "errors": [] } ],
+//!   "not_judged": [ "libcuda-0a1b2c3d.so.1" ] }
 //! ```
 
 use super::gaps::{KernelGap, write_gap};
 use super::kpack::write_reference;
 use crate::report::json::{errors, identity};
+use crate::report::write_not_judged;
 use fatbin_core::base::json::{JsonWriter, json_document};
 use fatbin_core::target::Device;
 use fatbin_ops::analyze::select::{
     AnsweredFile, AnsweredSet, Candidate, CandidateSet, CandidateVerdict, FileAnswer, Selection,
 };
+use fatbin_ops::analyze::vendored::VendoredLibrary;
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.select/1";
@@ -44,6 +47,7 @@ pub fn selection_json(
     driver: Option<&str>,
     devices: &[Device],
     files: &[(AnsweredFile<'_>, Vec<KernelGap<'_>>)],
+    not_judged: &[VendoredLibrary],
 ) -> String {
     json_document(SCHEMA, |json| {
         // Name as specified by the user.
@@ -72,6 +76,7 @@ pub fn selection_json(
             json.objects_if_any("gaps", gaps, write_gap);
             errors(json, answered.file);
         });
+        write_not_judged(json, not_judged.iter());
     })
 }
 

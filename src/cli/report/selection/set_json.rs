@@ -2,22 +2,25 @@
 //! only add fields.
 
 use super::set::title;
+use crate::report::write_not_judged;
 use fatbin_core::base::json::{JsonWriter, json_document};
 use fatbin_core::target::gfx_override::{GfxOverride, VARIABLE};
 use fatbin_ops::analyze::select::{
     FileAnswer, Library, OverrideEffect, PackageAnswer, RequestedDevice, Service, SetSelection,
 };
+use fatbin_ops::analyze::vendored::VendoredLibrary;
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.select-set/1";
 
 /// Returns the document, with a final newline.
-pub fn set_json(set: &SetSelection<'_>, driver: Option<&str>) -> String {
+pub fn set_json(set: &SetSelection<'_>, driver: Option<&str>, not_judged: &[VendoredLibrary]) -> String {
     json_document(SCHEMA, |json| {
         json.optional("driver", driver);
         json.objects("devices", set.devices.iter().enumerate(), |json, (index, it)| device(json, set, index, it));
         json.objects("packages", set.packages(), |json, package| write_package(json, set, &package));
         json.objects("libraries", &set.libraries, |json, it| library(json, set, it));
+        write_not_judged(json, not_judged.iter());
     })
 }
 

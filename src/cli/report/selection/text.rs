@@ -10,8 +10,8 @@ use fatbin_core::scan::inventory::{CodeRole, File};
 use fatbin_core::target::runs_on::LoadMethod;
 use fatbin_core::target::{Device, Platform};
 use fatbin_ops::analyze::select::{
-    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, FileAnswer, RejectReason, Selection,
-    Service, relocatable_archs,
+    AnsweredFile, AnsweredSet, CandidateSet, CandidateVerdict, DeviceAnswer, RejectReason, Selection, Service,
+    relocatable_archs,
 };
 
 /// Verdicts that have colors.
@@ -159,9 +159,9 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
     if relevant.is_empty() && !answered.kpack.is_empty() {
         return answered.kpack.iter().map(|it| headline(path, &kpack::summary(name, it), screen)).collect();
     }
-    if let Some(answer) = FileAnswer::of(answered).filter(|_| relevant.is_empty()) {
-        let images = counted(answered.selected_by_program.len(), "embedded image");
-        let service = screen.paint(meaning_of_service(answer.service), answer.service.name());
+    let images = counted(answered.selected_by_program.len(), "embedded image");
+    let by_program = answered.service_by_program().map(|service| painted(service, screen));
+    if let Some(service) = by_program.as_ref().filter(|_| relevant.is_empty()) {
         return headline(path, &format!("{name}: {service}: the program selects from {images}"), screen);
     }
     let unregistered = match answered.unregistered() {
@@ -178,25 +178,40 @@ pub fn selection_summary(answered: &AnsweredFile<'_>, name: &str, device: &Devic
     }
     let outcomes = outcomes(relevant.iter().copied(), screen);
     let choices = counted(relevant.len(), "choice");
-    headline(path, &format!("{name}: {choices}: {outcomes}{unregistered}"), screen)
+    let embedded = by_program.map_or(String::new(), |service| format!("; {images}: {service}"));
+    headline(path, &format!("{name}: {choices}: {outcomes}{embedded}{unregistered}"), screen)
 }
 
 /// Returns one line for many files: the number of choices with code for the devices, and the number of each outcome.
 pub fn selection_total(files: &[&AnsweredFile<'_>], name: &str, screen: &Screen) -> String {
     let relevant = || files.iter().flat_map(|file| file.relevant());
-    let with_code = files.iter().filter(|file| file.is_relevant()).count();
-    let without = files.len().saturating_sub(with_code);
-    let outcomes = outcomes(relevant(), screen);
-    if with_code == 0 {
+    let without = files.iter().filter(|file| !file.has_code()).count();
+    if without == files.len() {
         return format!("{name}: no code for such devices in {}\n", counted(files.len(), "file"));
     }
-    let choices = counted(relevant().count(), "choice");
-    let rest = if without == 0 {
-        String::new()
-    } else {
-        format!("; {} without code for such devices", counted(without, "file"))
-    };
-    format!("{name}: {choices} in {}: {outcomes}{rest}\n", counted(with_code, "file"))
+    let mut parts = Vec::new();
+    let with_choices = files.iter().filter(|file| file.is_relevant()).count();
+    if with_choices > 0 {
+        let choices = counted(relevant().count(), "choice");
+        parts.push(format!("{choices} in {}: {}", counted(with_choices, "file"), outcomes(relevant(), screen)));
+    }
+    parts.extend(embedded_total(files, screen));
+    if without > 0 {
+        parts.push(format!("{} without code for such devices", counted(without, "file")));
+    }
+    format!("{name}: {}\n", parts.join("; "))
+}
+
+/// Formats what the files supply whose program selects from embedded images.
+fn embedded_total(files: &[&AnsweredFile<'_>], screen: &Screen) -> Option<String> {
+    let mut services: BTreeMap<Service, usize> = BTreeMap::new();
+    for service in files.iter().filter_map(|file| file.service_by_program()) {
+        *services.entry(service).or_default() += 1;
+    }
+    let count = services.values().sum();
+    let by_service = services.iter().map(|(service, files)| format!("{files} {}", painted(*service, screen)));
+    let by_service = by_service.collect::<Vec<_>>().join(", ");
+    (count > 0).then(|| format!("embedded images in {}: {by_service}", counted(count, "file")))
 }
 
 /// Formats the number of choices by outcome.
@@ -219,12 +234,13 @@ fn outcomes<'a>(relevant: impl Iterator<Item = &'a AnsweredSet<'a>>, screen: &Sc
     outcomes.collect::<Vec<_>>().join(", ")
 }
 
-fn meaning_of_service(service: Service) -> Meaning {
-    match service {
+fn painted(service: Service, screen: &Screen) -> String {
+    let meaning = match service {
         Service::Native | Service::Compatible => Meaning::Good,
         Service::Jit | Service::Undecided => Meaning::Unsure,
         Service::Nothing => Meaning::Bad,
-    }
+    };
+    screen.paint(meaning, service.name())
 }
 
 /// Code that is compiled when it is loaded is less than the device can have.

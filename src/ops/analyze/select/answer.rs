@@ -7,57 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{AnsweredFile, AnsweredSet, CandidateSet, Selection, program_sets};
+use super::service::{Service, Supply, supply};
+use super::{AnsweredFile, AnsweredSet};
 use fatbin_core::target::Device;
-use fatbin_core::target::runs_on::LoadMethod;
-
-/// How code is loaded on a device; smaller is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Service {
-    /// Built for the processor.
-    Native,
-    /// Built for an earlier or a generic processor, or for a family.
-    Compatible,
-    /// Compiled or linked by the driver.
-    Jit,
-    /// Not known.
-    Undecided,
-    /// Code for other devices of the platform only.
-    Nothing,
-}
-
-impl Service {
-    /// Every service, the best first.
-    pub const ALL: [Service; 5] =
-        [Service::Native, Service::Compatible, Service::Jit, Service::Undecided, Service::Nothing];
-
-    /// Name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Service::Native => "native",
-            Service::Compatible => "compatible",
-            Service::Jit => "jit",
-            Service::Undecided => "undecided",
-            Service::Nothing => "nothing",
-        }
-    }
-
-    /// Returns whether code runs.
-    pub fn runs(self) -> bool {
-        self < Service::Undecided
-    }
-
-    fn of(method: LoadMethod) -> Service {
-        match method {
-            LoadMethod::Exact => Service::Native,
-            method if method.is_at_load_time() => Service::Jit,
-            _ => Service::Compatible,
-        }
-    }
-}
-
-/// A service, and the architecture of the image.
-pub type Supply = (Service, Option<String>);
 
 /// Modules that share an outcome. Worse outcomes are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,7 +44,7 @@ impl FileAnswer {
         let devices = answered.devices;
         let mut modules: Vec<Vec<Supply>> = answered.relevant().map(|set| of_set(set, devices)).collect();
         modules.extend(of_kpack(answered));
-        modules.extend(of_program(answered));
+        modules.extend(answered.supplied_by_program.clone());
         let mut choices = BTreeMap::new();
         for (service, _) in modules.iter().filter_map(|module| module.iter().max()) {
             *choices.entry(*service).or_insert(0) += 1;
@@ -160,14 +112,6 @@ fn of_set(answered: &AnsweredSet<'_>, devices: &[Device]) -> Vec<Supply> {
     devices.iter().map(of_device).collect()
 }
 
-fn supply(set: &CandidateSet<'_>, selection: &Selection) -> Supply {
-    match selection.selected {
-        _ if selection.is_undecided() => (Service::Undecided, None),
-        Some((index, method)) => (Service::of(method), set.candidates[index].image.arch.clone()),
-        None => (Service::Nothing, None),
-    }
-}
-
 /// Returns the code objects in kpack archives: what the least able release of the loader finds.
 fn of_kpack(answered: &AnsweredFile<'_>) -> Vec<Vec<Supply>> {
     let mut modules: BTreeMap<(usize, u32), Vec<Supply>> = BTreeMap::new();
@@ -182,13 +126,4 @@ fn of_kpack(answered: &AnsweredFile<'_>) -> Vec<Vec<Supply>> {
         }
     }
     modules.into_values().collect()
-}
-
-/// Returns the module of the images that the program selects from: any of them may run.
-fn of_program(answered: &AnsweredFile<'_>) -> Option<Vec<Supply>> {
-    let devices = answered.devices;
-    let is_for_platform = |set: &CandidateSet<'_>| devices.iter().any(|device| set.is_for_platform(device));
-    let sets: Vec<_> = program_sets(answered.file).filter(|set| set.has_kernels && is_for_platform(set)).collect();
-    let best = |device| sets.iter().map(|set| supply(set, &set.select_on(device))).min();
-    (!sets.is_empty()).then(|| devices.iter().filter_map(best).collect())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::kpack::AnsweredReference;
+use super::service::{self, Service, Supply};
 use super::{Candidate, CandidateSet, DriverCheck, Runtime, Selection, candidate_sets, selected_by_program};
 use fatbin_core::scan::inventory::{CodeRole, File};
 use fatbin_core::target::{Device, Platform, natural_order};
@@ -20,6 +21,8 @@ pub struct AnsweredFile<'a> {
     pub kpack: Vec<AnsweredReference<'a>>,
     /// Images for the platform of the devices. The program selects from them by its own rules.
     pub selected_by_program: Vec<Candidate<'a>>,
+    /// What the best of these images supplies in each setting; `None` without such images that hold kernels.
+    pub(super) supplied_by_program: Option<Vec<Supply>>,
 }
 
 /// A candidate set and the selections from it: one for all devices, or several where the name of the device is
@@ -81,13 +84,33 @@ impl<'a> AnsweredFile<'a> {
         let kpack = kpack.filter(|it| !it.devices.is_empty());
         let selected_by_program =
             selected_by_program(file).filter(|it| devices.iter().any(|device| it.is_for(device))).collect();
-        AnsweredFile { file, devices, sets: sets.collect(), kpack: kpack.collect(), selected_by_program }
+        let supplied_by_program = service::of_program(file, devices);
+        AnsweredFile {
+            file,
+            devices,
+            sets: sets.collect(),
+            kpack: kpack.collect(),
+            selected_by_program,
+            supplied_by_program,
+        }
     }
 
-    /// Returns whether an image is selected from each set with kernels and code for the platform of the devices, and
-    /// every release of the loader finds each code object in kpack archives.
+    /// Returns what the images supply that the program selects from, in the worst setting.
+    pub fn service_by_program(&self) -> Option<Service> {
+        self.supplied_by_program.iter().flatten().map(|(service, _)| *service).max()
+    }
+
+    /// Returns whether there is code for the platform of the devices that a runtime or the program selects.
+    pub fn has_code(&self) -> bool {
+        self.is_relevant() || self.supplied_by_program.is_some()
+    }
+
+    /// Returns whether an image is selected from each set with kernels and code for the platform of the devices, every
+    /// release of the loader finds each code object in kpack archives, and the program has an image to select.
     pub fn is_served_everywhere(&self) -> bool {
-        self.relevant().all(AnsweredSet::always_selects) && self.kpack.iter().all(AnsweredReference::always_loads)
+        self.relevant().all(AnsweredSet::always_selects)
+            && self.kpack.iter().all(AnsweredReference::always_loads)
+            && self.service_by_program().is_none_or(Service::runs)
     }
 
     /// Returns the sets that supply nothing for some of the devices, grouped by the processors that their code is for.

@@ -30,13 +30,14 @@ mod runtimes;
 #[cfg(test)]
 mod runtimes_tests;
 mod selection;
+mod service;
 mod set;
 #[cfg(test)]
 mod tests;
 mod together;
 mod vulkan;
 
-pub use answer::{FileAnswer, Outcome, Service};
+pub use answer::{FileAnswer, Outcome};
 pub use answers::{AnsweredFile, AnsweredSet, DeviceAnswer, SelectionGap, relocatable_archs};
 pub use devices::NamedDevice;
 pub use driver_check::DriverCheck;
@@ -46,6 +47,7 @@ pub use needs::{FloorCause, ImageRequirements, Need};
 pub use reject_reason::RejectReason;
 pub use runtimes::{EqualPtx, Preference, Runtime};
 pub use selection::{CandidateVerdict, Selection};
+pub use service::Service;
 pub use set::{Library, OverrideEffect, PackageAnswer, RequestedDevice, SetMember, SetSelection};
 
 use std::cmp::Reverse;

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{self, FileAnswer, Outcome, Service};
+use super::answer::{self, FileAnswer, Outcome};
 use super::library_name::{LibraryName, member_for};
+use super::service::Service;
 use super::{AnsweredFile, NamedDevice};
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::scan::inventory::File;

@@ -41,8 +41,7 @@ impl PackageSurvey {
     /// Adds a file. Nothing about its kernels is kept except the names, and no paths of debug information.
     pub fn add(&mut self, mut survey: Survey) {
         survey.image_surveys.iter_mut().for_each(|inside| self.take_kernels(inside));
-        let library = VendoredLibrary::at(&survey.file.path, survey.file.size);
-        match library.filter(|_| survey.file.has_device_code()) {
+        match VendoredLibrary::of(&survey.file) {
             Some(library) => self.vendored.push((library, Some(survey))),
             None => self.add_own(survey),
         }

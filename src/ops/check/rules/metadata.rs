@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::{AllFiles, Evaluator};
 use crate::analyze::metadata::{DeviceCode, PackageMetadata};
+use crate::analyze::vendored;
 use crate::check::facts::{FileFacts, ImageFacts};
 use crate::check::rule::Rule;
 
@@ -42,7 +43,8 @@ struct Package<'a> {
 
 impl<'a> Package<'a> {
     fn new(metadata: &'a PackageMetadata, facts: &'a [FileFacts<'a>]) -> Package<'a> {
-        let files: Vec<&FileFacts<'_>> = facts.iter().filter(|facts| metadata.covers(facts.path())).collect();
+        let mut files: Vec<&FileFacts<'_>> = facts.iter().filter(|facts| metadata.covers(facts.path())).collect();
+        vendored::take(&mut files, |facts| &facts.survey.file);
         let mut code = DeviceCode::default();
         for facts in &files {
             code.merge(DeviceCode::of_file(&facts.survey.file));

@@ -34,7 +34,7 @@ struct Package {
     files: usize,
     first: String,
     has_code: bool,
-    /// Code of its own files, and of libraries of others, which counts only where it has no other.
+    /// Code of the package. Libraries of others count only where it has no other code.
     own: Code,
     vendored: Code,
     /// A file that could not be read.
@@ -98,7 +98,7 @@ impl PackageFacts {
         }
         package.files += 1;
         package.has_code |= facts.survey.file.has_device_code();
-        let is_vendored = VendoredLibrary::at(facts.path(), facts.survey.file.size).is_some();
+        let is_vendored = VendoredLibrary::of(&facts.survey.file).is_some();
         let code = if is_vendored { &mut package.vendored } else { &mut package.own };
         code.add(facts, &policy.package_coverage);
         if facts.survey.file.is_incomplete() {

@@ -39,8 +39,8 @@ use fatbin_ops::link::{
 /// Exit status: 0 if the program was linked, 1 if it violates the policy, 2 if it was not linked.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// LLVM release of the host objects and the runtime
-    #[arg(help_heading = OUTPUT, long, value_name = "ABI", value_parser = release_names(), default_value = NEWEST.name)]
+    /// LLVM release of the host objects and the runtime; auto is the release of each object's offload entries
+    #[arg(help_heading = OUTPUT, long, value_name = "ABI", value_parser = release_names(), default_value = "auto")]
     abi: String,
 
     /// Machine of the program, by default the one fatbin was built for
@@ -130,7 +130,7 @@ enum EntryCheckMode {
 }
 
 fn release_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(Release::names())
+    PossibleValuesParser::new(std::iter::once("auto").chain(Release::names()))
 }
 
 fn parse_tool(text: &str) -> Result<(String, PathBuf)> {
@@ -175,6 +175,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
             LinkEvent::HostPrinted(text) if options.reserves_output => session.print_output(text),
             LinkEvent::HostPrinted(text) => printed = session.print(text),
             LinkEvent::MissingKernel(kernel) => session.print_warning(&describe_missing(kernel)),
+            LinkEvent::Unregistered(kernel) => session.print_warning(&describe_unregistered(kernel)),
             LinkEvent::Lost(input) => session.print_warning(&input.loss().unwrap_or_default()),
             LinkEvent::Refused(refused) => session.print_warning(&format!("{}: {}", refused.path, refused.reason)),
             event if is_verbose => {
@@ -225,6 +226,7 @@ fn describe(step: &LinkEvent<'_>) -> Option<String> {
         LinkEvent::Host(command) => words(command),
         LinkEvent::UnusedArchive(archive) => report::unused(archive),
         LinkEvent::MissingKernel(kernel) => describe_missing(kernel),
+        LinkEvent::Unregistered(kernel) => describe_unregistered(kernel),
         // The fat binary and the host linker's command line follow.
         LinkEvent::Extract(_) | LinkEvent::Wrapper { .. } => return None,
         LinkEvent::Printed(text) | LinkEvent::HostPrinted(text) | LinkEvent::Ir(text) => (*text).to_owned(),
@@ -254,10 +256,15 @@ fn describe_missing(MissingKernel { path, kind, name }: &MissingKernel) -> Strin
     format!("{path}: no {} image has kernel {name}; its launch will fail", kind.name())
 }
 
+fn describe_unregistered(MissingKernel { path, kind, name }: &MissingKernel) -> String {
+    format!("{path}: the program does not register the {} kernel {name}; its launch will fail", kind.name())
+}
+
 fn options(arguments: Arguments, session: &Session) -> Result<LinkOptions> {
     let mut line = arguments.line.into_iter();
     let linker = line.next().context("link: no linker given; pass its command line after --")?;
-    let release = Release::named(&arguments.abi).unwrap_or(NEWEST);
+    let abi = Release::named(&arguments.abi);
+    let release = abi.unwrap_or(NEWEST);
     let argument = |value: &OsString| TargetArgument::parse(value);
     let linker = PathBuf::from(linker);
     let line = HostLine::of_program(&linker, line.collect())?;
@@ -285,6 +292,7 @@ fn options(arguments: Arguments, session: &Session) -> Result<LinkOptions> {
         product: if arguments.emit_fatbin_only { Product::FatBinary } else { Product::Program },
         host,
         release,
+        abi,
         id_style: arguments.id_style,
         accepts_subarchs: true,
         override_image: arguments.override_image,

@@ -1,7 +1,7 @@
 //! The guard of a link: no device code is lost silently.
 //!
-//! The output's entries name kernels. The output's images must have these kernels. A file that the host linker has
-//! found by itself must have no device code.
+//! The output's entries name kernels. The output's images must have these kernels, and its entries must be those of the
+//! objects. A file that the host linker has found by itself must have no device code.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -21,37 +21,74 @@ use super::missing_kernels::{self, MissingKernel};
 use super::options::{EntryCheck, LinkOptions};
 use super::trace::{self, TracedFiles};
 use super::{bundled, linked_entries};
-use crate::embed::wrap::host_entries;
+use super::host_entries::HostEntries;
+use super::linked_entries::LinkedKernel;
+use crate::embed::wrap::host_entries::{self, HostEntry};
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::base::io::{FileIdentity, Input, file_identity};
 use fatbin_core::format::{bundle, ccob, offload_binary};
 use fatbin_core::scan::{self, InputSlice, OpenOptions, Source};
 use fatbin_core::target::OffloadKind;
 
-/// Kernels in the entries of the output that none of its images has; empty if the linker has written no file.
-pub fn missing_in_output(
-    output: &Path,
-    files: &[HostFile],
-    images: &[LinkedImage<'_>],
-    options: &LinkOptions,
-) -> Result<Vec<MissingKernel>> {
-    if !output.is_file() {
-        return Ok(Vec::new());
+/// The file that the host linker has written.
+#[derive(Debug)]
+pub struct LinkedOutput {
+    slice: InputSlice,
+    /// Kernels in its entries.
+    registered: Vec<LinkedKernel>,
+}
+
+impl LinkedOutput {
+    /// Opens the output and reads its entries; `None` if the linker has written no file.
+    pub fn open(output: &Path, entries: &HostEntries, options: &LinkOptions) -> Result<Option<LinkedOutput>> {
+        if !output.is_file() {
+            return Ok(None);
+        }
+        let input = Input::open_file(output.to_owned(), options.access)?.with_limits(options.limits);
+        let slice = InputSlice::whole(FilePath::new(output), input);
+        let registered = linked_entries::linked_kernels(slice.view(), &entries.abis());
+        Ok(Some(LinkedOutput { slice, registered }))
     }
-    let input = Input::open_file(output.to_owned(), options.access)?.with_limits(options.limits);
-    let path = FilePath::new(output);
-    let slice = InputSlice::whole(path.clone(), input);
-    let kernel = |kind, name| MissingKernel { path: path.to_string(), kind, name };
-    let mut used: Vec<MissingKernel> = linked_entries::linked_kernels(slice.view(), &options.release.wrapper)
-        .into_iter()
-        .map(|entry| kernel(entry.kind, entry.name))
-        .collect();
-    if used.is_empty() {
-        let entries = host_entries::read(slice.view(), output)?.into_iter().filter(|entry| entry.is_kernel);
-        used = entries.map(|entry| kernel(entry.kind, entry.name)).collect();
+
+    /// Kernels in the entries of the output that none of its images has.
+    pub fn missing_kernels(&self, files: &[HostFile], images: &[LinkedImage<'_>]) -> Result<Vec<MissingKernel>> {
+        let LinkedOutput { slice, registered } = self;
+        let kernel = |kind, name| MissingKernel { path: slice.path.to_string(), kind, name };
+        let mut used: Vec<MissingKernel> =
+            registered.iter().map(|entry| kernel(entry.kind, entry.name.clone())).collect();
+        if used.is_empty() {
+            let entries = host_entries::read(slice.view(), slice.path.printed())?;
+            let kernels = entries.into_iter().filter(|entry| entry.is_kernel);
+            used = kernels.map(|entry| kernel(entry.kind, entry.name)).collect();
+        }
+        let missing = missing_kernels::without_available(used, images, std::iter::once(slice));
+        missing.into_iter().map(|kernel| name_origin(kernel, files)).collect()
     }
-    let missing = missing_kernels::without_available(used, images, std::iter::once(&slice));
-    missing.into_iter().map(|kernel| name_origin(kernel, files)).collect()
+
+    /// Kernels of the linked kinds in the entries of objects, but not in those of the output. Only programs and
+    /// libraries in ELF are judged: their linkers concatenate entries and drop none but by `--gc-sections`.
+    pub fn unregistered(&self, kinds: &[OffloadKind], files: &[HostFile]) -> Result<Vec<MissingKernel>> {
+        if !matches!(elf_type(self.slice.view()), Some(elf::ET_EXEC | elf::ET_DYN)) {
+            return Ok(Vec::new());
+        }
+        let registered: HashSet<(OffloadKind, &str)> =
+            self.registered.iter().map(|entry| (entry.kind, entry.name.as_str())).collect();
+        let mut missing = Vec::new();
+        for file in files.iter().filter(|file| !file.is_lazy()) {
+            let entries = host_entries::read(file.view(), Path::new(file.path()))?;
+            let is_lost = |entry: &HostEntry| {
+                entry.is_kernel
+                    && kinds.contains(&entry.kind)
+                    && !registered.contains(&(entry.kind, entry.name.as_str()))
+            };
+            missing.extend(entries.into_iter().filter(is_lost).map(|entry| MissingKernel {
+                path: file.path().to_owned(),
+                kind: entry.kind,
+                name: entry.name,
+            }));
+        }
+        Ok(missing)
+    }
 }
 
 /// Inputs whose images are not linked, although the linker takes them and no other image of their kind is linked.

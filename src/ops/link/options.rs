@@ -25,8 +25,10 @@ pub struct LinkOptions {
     pub product: Product,
     /// Triple of the host.
     pub host: String,
-    /// Release of LLVM whose runtime registers the images.
+    /// Release of LLVM whose rules the link follows.
     pub release: Release,
+    /// Release of LLVM whose runtime registers the images; `None` to take that of the objects' offload entries.
+    pub abi: Option<Release>,
     /// Spelling of the triples in HIP's bundles.
     pub id_style: IdStyle,
     /// Image that replaces the images in the inputs, with its offload kind.

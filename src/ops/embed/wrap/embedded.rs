@@ -52,7 +52,7 @@ impl SourceImage<'_> {
 }
 
 /// Bytes to embed, the range of the image in them, and its properties; unknown properties are empty.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EmbeddedImage<'data> {
     /// Image, and what surrounds it.
     pub content: Content<'data>,

@@ -230,6 +230,16 @@ pub enum WrapError {
         /// Section of the entries.
         section: String,
     },
+    /// The wrapper of the release registers none of the host object's entries.
+    #[error("{}: its offload entries are of {needed}, and a wrapper of {abi} registers none of them", path.display())]
+    OtherEntries {
+        /// The host object.
+        path: PathBuf,
+        /// Release of its entries.
+        needed: &'static str,
+        /// Release of the wrapper.
+        abi: &'static str,
+    },
     /// The user specified a different host than the host object's.
     #[error("{}: host is {found}, not {specified}", path.display())]
     HostMismatch {
@@ -255,6 +265,7 @@ impl Coded for WrapError {
             WrapError::UnsupportedKind { .. } | WrapError::UnsupportedHost { .. } => {
                 Code::UnsupportedRelease.with(Remedy::ChangeRelease)
             }
+            WrapError::OtherEntries { .. } => Code::UnsupportedRelease.with(Remedy::TakeReleaseOfObjects),
             WrapError::NoLargeSections { .. } => Code::LargeSections.with(Remedy::AllowSmallImages),
             WrapError::LargeImagesInIr => Code::LargeSections.with(Remedy::AllowSmallImagesOrEmitObject),
             WrapError::DuplicateEntry { .. } | WrapError::NulInName { .. } => Code::InvalidEntry.into(),

@@ -155,7 +155,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let other_inputs: Vec<PathBuf> =
         arguments.policy.iter().chain(arguments.override_image.iter().map(|(_, path)| path)).cloned().collect();
     let options = options(arguments, session)?;
-    if is_written && options.output().is_file() {
+    if is_written && !options.is_unchanged() && options.output().is_file() {
         let set = FileSet::of_paths(other_inputs.iter().map(PathBuf::as_path));
         if options.product == Product::FatBinary {
             options.line.inputs().for_each(|path| set.add_input(Path::new(path)));
@@ -175,6 +175,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
             LinkEvent::HostPrinted(text) if options.reserves_output => session.print_output(text),
             LinkEvent::HostPrinted(text) => printed = session.print(text),
             LinkEvent::MissingKernel(kernel) => session.print_warning(&describe_missing(kernel)),
+            LinkEvent::UnknownImage(path, target) => session.print_warning(&describe_unknown(path, target)),
             LinkEvent::Unregistered(kernel) => session.print_warning(&describe_unregistered(kernel)),
             LinkEvent::Lost(input) => session.print_warning(&input.loss().unwrap_or_default()),
             LinkEvent::Refused(refused) => session.print_warning(&format!("{}: {}", refused.path, refused.reason)),
@@ -192,9 +193,10 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         Some(_) => session.print(&report::link_text(&report, &session.screen()))?,
         None => {}
     }
-    match policy {
-        Some(policy) => check_output(&report.output, &policy, limits, session),
-        None => Ok(Status::Yes),
+    match (policy, &report.output) {
+        (Some(policy), Some(output)) => check_output(output, &policy, limits, session),
+        // The policy is for the program that the library becomes part of.
+        (Some(_), None) | (None, _) => Ok(Status::Yes),
     }
 }
 
@@ -226,6 +228,7 @@ fn describe(step: &LinkEvent<'_>) -> Option<String> {
         LinkEvent::Host(command) => words(command),
         LinkEvent::UnusedArchive(archive) => report::unused(archive),
         LinkEvent::MissingKernel(kernel) => describe_missing(kernel),
+        LinkEvent::UnknownImage(path, target) => describe_unknown(path, target),
         LinkEvent::Unregistered(kernel) => describe_unregistered(kernel),
         // The fat binary and the host linker's command line follow.
         LinkEvent::Extract(_) | LinkEvent::Wrapper { .. } => return None,
@@ -254,6 +257,10 @@ fn account(inputs: &[AccountedInput]) -> Option<String> {
 
 fn describe_missing(MissingKernel { path, kind, name }: &MissingKernel) -> String {
     format!("{path}: no {} image has kernel {name}; its launch will fail", kind.name())
+}
+
+fn describe_unknown(path: &str, target: &str) -> String {
+    format!("{path}: the image for {target} is no device code; no runtime will load it")
 }
 
 fn describe_unregistered(MissingKernel { path, kind, name }: &MissingKernel) -> String {

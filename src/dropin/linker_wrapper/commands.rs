@@ -33,6 +33,7 @@ impl<'a> Commands<'a> {
             LinkEvent::UnusedArchive(_)
             | LinkEvent::MissingKernel(_)
             | LinkEvent::Unregistered(_)
+            | LinkEvent::UnknownImage(..)
             | LinkEvent::Refused(_)
             | LinkEvent::Lost(_)
             | LinkEvent::Found(_)

@@ -90,6 +90,9 @@ fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Resu
         // Lines of IR are as long as the images.
         LinkEvent::Ir(text) => write_stderr(text),
         LinkEvent::MissingKernel(kernel) => diagnostics.note(&missing_kernel(kernel)),
+        LinkEvent::UnknownImage(path, target) => {
+            diagnostics.note(&format!("{path}: the image for {target} is no device code; no runtime loads it"));
+        }
         LinkEvent::Unregistered(kernel) => diagnostics.note(&unregistered(kernel)),
         LinkEvent::Found(paths) => paths.iter().for_each(|path| {
             diagnostics

@@ -158,6 +158,14 @@ pub enum LinkError {
         /// Release of its entries.
         other_release: &'static str,
     },
+    /// An image for a GPU that no runtime loads.
+    #[error("{path}: the image for {target} is no device code but text or unknown data; compile the object without -S")]
+    UnknownImage {
+        /// Host file.
+        path: String,
+        /// Processor or triple.
+        target: String,
+    },
     /// The linked program does not register a kernel that a host object launches.
     #[error(
         "{path}: the program does not register the {kind} kernel {name}{}; the linker has dropped its offload entry", and_others(*.others)
@@ -239,6 +247,7 @@ impl Coded for LinkError {
             | LinkError::Relocatable { .. }
             | LinkError::MixedKinds { .. }
             | LinkError::MixedEntries { .. }
+            | LinkError::UnknownImage { .. }
             | LinkError::Refused(_)
             | LinkError::FoundByLinker { .. }
             | LinkError::SeveralKinds { .. } => Code::NotLinkable.into(),

@@ -81,9 +81,8 @@ pub fn find(
         let releases = match options.abi {
             None => releases(kind, &of_files)?,
             Some(abi) => {
-                let is_other = |file: &&FileEntries<'_>| {
-                    !file.entries.release.wrapper.shares_entries(&abi.wrapper, kind)
-                };
+                let is_other =
+                    |file: &&FileEntries<'_>| !file.entries.release.wrapper.shares_entries(&abi.wrapper, kind);
                 refused.extend(of_files.iter().filter(is_other).map(|file| RefusedInput {
                     path: file.path.to_owned(),
                     reason: Refusal::OtherEntries { needed: file.entries.release.name, abi: abi.name },

@@ -90,6 +90,9 @@ use trace::TracedFiles;
 
 /// Links device code and the program that contains it.
 pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<LinkReport> {
+    if options.is_unchanged() {
+        return run_unchanged(options, report);
+    }
     check_relocatable(options)?;
     let found = match attempt(options, &[], report)? {
         Attempt::Linked(linked) => return Ok(*linked),
@@ -103,6 +106,19 @@ pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Re
             Err(LinkError::FoundByLinker { path: found.into_iter().next().unwrap_or_default() })
         }
     }
+}
+
+/// Runs a program that links nothing. Device code of a library stays in its objects.
+fn run_unchanged(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<LinkReport> {
+    let arguments = options.line.words.iter().flat_map(|word| word.written.iter().cloned()).collect();
+    let command = CommandLine { program: options.linker.clone(), arguments };
+    report(&LinkEvent::Host(&command));
+    if !options.is_dry_run {
+        let (printed, ended) = command.run_and_capture()?;
+        report(&LinkEvent::HostPrinted(&printed));
+        ended?;
+    }
+    Ok(LinkReport::default())
 }
 
 /// Result of a link.
@@ -159,7 +175,9 @@ fn attempt(options: &LinkOptions, further: &[PathBuf], report: &mut dyn FnMut(&L
                 Some(output) => output.unregistered(&kinds, &opened)?,
                 None => Vec::new(),
             };
+            let unknown = output.as_ref().and_then(|output| guard::unknown_image(output, &opened));
             let checked = report_missing(&further, &account, options, report)
+                .and_then(|()| report_unknown(unknown, options, report))
                 .and_then(|()| report_lost(&lost, options, report))
                 .and_then(|()| report_unregistered(&unregistered, options, report));
             if let Err(error) = checked {
@@ -172,7 +190,7 @@ fn attempt(options: &LinkOptions, further: &[PathBuf], report: &mut dyn FnMut(&L
     let inputs = account(traced.as_ref())?;
     report(&LinkEvent::Account(&inputs));
     let targets = images.iter().map(LinkedTarget::new).collect();
-    let output = options.output().to_owned();
+    let output = Some(options.output().to_owned());
     Ok(Attempt::Linked(Box::new(LinkReport { output, targets, unused_archives, missing_kernels, inputs })))
 }
 
@@ -292,6 +310,20 @@ fn report_lost(lost: &[AccountedInput], options: &LinkOptions, report: &mut dyn 
     }
     for input in lost {
         report(&LinkEvent::Lost(input));
+    }
+    Ok(())
+}
+
+/// Reports an image that no runtime loads. It is an error with [`EntryCheck::Deny`].
+fn report_unknown(
+    image: Option<(String, String)>,
+    options: &LinkOptions,
+    report: &mut dyn FnMut(&LinkEvent<'_>),
+) -> Result<()> {
+    match (options.entry_check, image) {
+        (EntryCheck::Deny, Some((path, target))) => return Err(LinkError::UnknownImage { path, target }),
+        (_, Some((path, target))) => report(&LinkEvent::UnknownImage(&path, &target)),
+        (_, None) => {}
     }
     Ok(())
 }

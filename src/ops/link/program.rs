@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
-use super::host_entries::HostEntries;
 use super::files::Files;
+use super::host_entries::HostEntries;
 use super::host_line::Replacement;
 use super::inputs::HostFile;
 use super::options::{EntryCheck, LinkOptions, Spelling};

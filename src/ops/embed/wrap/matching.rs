@@ -88,10 +88,7 @@ impl FoundEntries {
     }
 }
 
-fn entries_of_object<'data>(
-    file: &object::File<'data, ObjectBytes<'data>>,
-    kind: OffloadKind,
-) -> Option<FoundEntries> {
+fn entries_of_object<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind: OffloadKind) -> Option<FoundEntries> {
     match file.format() {
         BinaryFormat::Coff => read_coff_entries(file, kind),
         BinaryFormat::MachO => read_mach_o_entries(file),

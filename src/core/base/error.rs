@@ -285,6 +285,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file of another kind that code would replace.
+    #[error("{}: is no object, archive, program or container, and would be replaced by one", path.display())]
+    ReplacesOther {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file without write permission that an output would replace.
     #[error("{}: is read-only; specify another file, or make it writable", path.display())]
     ReadOnly {
@@ -359,7 +365,9 @@ impl Coded for Error {
             Error::Shrunk { .. } | Error::Changed { .. } => Code::ChangedInput.into(),
             Error::SameFile { .. } => Code::InputIsOutput.into(),
             Error::SameOutput { .. } => Code::SameOutput.into(),
-            Error::ReplacesBinary { .. } => Code::BinaryFile.with(Remedy::ReplaceBinaries),
+            Error::ReplacesBinary { .. } | Error::ReplacesOther { .. } => {
+                Code::BinaryFile.with(Remedy::ReplaceBinaries)
+            }
             Error::ReadOnly { .. } => Code::SystemCall.into(),
             Error::SymbolicLink { .. } => Code::SymbolicLink.into(),
             Error::Address { .. } => Code::FileAddress.into(),
@@ -381,6 +389,7 @@ impl Error {
             | Error::SameFile { path }
             | Error::SameOutput { path }
             | Error::ReplacesBinary { path }
+            | Error::ReplacesOther { path }
             | Error::ReadOnly { path }
             | Error::SymbolicLink { path }
             | Error::Changed { path }

@@ -62,6 +62,16 @@ pub enum ImageError {
         /// Processor in the header.
         found: String,
     },
+    /// The user specified another triple than the header.
+    #[error("{}: triple={specified} contradicts the image's header: {found}", path.display())]
+    TripleMismatch {
+        /// File of the image.
+        path: PathBuf,
+        /// Triple that the user specified.
+        specified: String,
+        /// Triple in the header.
+        found: String,
+    },
     /// The user specified a property of a container, whose entries have their own.
     #[error("{}: {property}={value} does not apply to a container, whose entries have their own; omit it", path.display())]
     OverriddenContainer {
@@ -119,6 +129,7 @@ impl Coded for ImageError {
                 Code::UnknownTarget.with(Remedy::SpecifyTriple(path.clone()))
             }
             ImageError::ArchMismatch { .. }
+            | ImageError::TripleMismatch { .. }
             | ImageError::OverriddenContainer { .. }
             | ImageError::KindMismatch { .. } => Code::ContradictedHeader.into(),
             ImageError::Duplicate { .. } => Code::DuplicateImage.into(),

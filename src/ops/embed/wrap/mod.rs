@@ -17,6 +17,7 @@ mod registration;
 mod sycl;
 mod wrapper;
 
+pub(crate) use embedded::spirv_triple;
 pub use embedded::{EmbeddedForm, SourceImage, TargetOverride};
 pub use entries::OffloadEntry;
 pub use error::{ImageError, WrapError};

@@ -50,7 +50,7 @@ pub struct Arguments {
     align: u64,
 
     /// Accept files whose headers contradict their IDs
-    #[arg(help_heading = INPUT, long)]
+    #[arg(help_heading = OUTPUT, long)]
     raw: bool,
 
     /// Spelling of the triples of AMD's GPUs in entry IDs

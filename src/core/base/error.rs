@@ -333,6 +333,14 @@ pub enum Error {
         /// Format of the file, or another reason.
         reason: String,
     },
+    /// An object that also holds its images in bitcode.
+    #[error(
+        "{}: .llvm.lto holds the images again, in LLVM bitcode, which is not changed; compile without -ffat-lto-objects", path.display()
+    )]
+    FatLto {
+        /// The object.
+        path: PathBuf,
+    },
     /// LLVM bitcode of a host. Images in it are not changed.
     #[error("{}: images in LLVM bitcode are not changed; compile it to an object first (clang -c, llc)", path.display())]
     Bitcode {
@@ -373,7 +381,7 @@ impl Coded for Error {
             Error::Address { .. } => Code::FileAddress.into(),
             Error::UnreadableMember { .. } => Code::UnreadableMember.into(),
             Error::NotOpened { .. } => Code::NotOpened.into(),
-            Error::Bitcode { .. } => Code::Bitcode.into(),
+            Error::Bitcode { .. } | Error::FatLto { .. } => Code::Bitcode.into(),
             Error::UnreadableOutput { .. } | Error::TooLarge { .. } => Code::UnreadableOutput.into(),
         }
     }
@@ -396,6 +404,7 @@ impl Error {
             | Error::UnreadableMember { path, .. }
             | Error::NotOpened { path, .. }
             | Error::Bitcode { path }
+            | Error::FatLto { path }
             | Error::UnreadableOutput { path, .. }
             | Error::Malformed { path, .. }
             | Error::MalformedImage { path, .. }

@@ -164,6 +164,48 @@ plain_and_compressed_modules() {
     echo 'char padding[65536] = {1};' | gcc -x c -c - -o padding.o
 }
 
+# Compiles with LLVM 22: main.o with the kernel in_main, archive.a with the kernel in_library, both for -fgpu-rdc, and a
+# runtime that prints the kernels that a program registers.
+hip_program_and_library() {
+    {
+        hip_source in_main
+        echo 'extern "C" void use(void); int main() { use(); }'
+    } >main.hip
+    {
+        hip_source in_library
+        echo 'extern "C" void use(void) {}'
+    } >library.hip
+    local name
+    for name in main library; do
+        compile_hip 22 $name.hip $name.o -fgpu-rdc --offload-new-driver --offload-arch=gfx906
+    done
+    llvm 22 llvm-ar rcs archive.a library.o
+    cat >runtime.c <<'END'
+#include <stdio.h>
+int hipLaunchKernel(void) { return 0; }
+int __hipPopCallConfiguration(void) { return 0; }
+void **__hipRegisterFatBinary(void *wrapper) { return wrapper; }
+void __hipUnregisterFatBinary(void **handle) {}
+void __hipRegisterFunction(void **handle, void *host, char *name) { printf("%s ", name); }
+void __hipRegisterVar(void) {}
+void __hipRegisterManagedVar(void) {}
+void __hipRegisterSurface(void) {}
+void __hipRegisterTexture(void) {}
+END
+    gcc -shared -fPIC runtime.c -o libamdhip64.so
+}
+
+# registered_and_linked INPUT...: links main.o with inputs, and prints the kernels that the program registers, and those that
+# its device code has.
+registered_and_linked() {
+    llvm 22 clang --offload-new-driver -fgpu-rdc --offload-arch=gfx906 -nogpulib main.o "$@" -L. -lamdhip64 -o program ||
+        fail "the status of the link with $* is $?"
+    LD_LIBRARY_PATH=. ./program
+    objcopy -O binary --only-section=.hip_fatbin program image
+    llvm 22 clang-offload-bundler -unbundle -type=o -targets=hip-amdgcn-amd-amdhsa--gfx906 -input=image -output=code
+    llvm 22 llvm-readelf --dyn-syms code | grep -oE '[a-z_]+\.kd$' | paste -sd' '
+}
+
 # Lets Python import from the wheels.
 python_finds_wheels() {
     local wheel

@@ -126,6 +126,32 @@ fetch_llvm() {
     [[ -e $root/usr/lib/llvm-$release/bin/llvm-objcopy ]] || ln -s /bin/false "$root/usr/lib/llvm-$release/bin/llvm-objcopy"
 }
 
+# GCC 12 with the compiler for nvptx, in the path.
+gcc_with_nvptx() {
+    local version=12.2.0-14+deb12u1
+    fetch_packages "gcc-12=$version" "cpp-12=$version" "libgcc-12-dev=$version" "gcc-12-offload-nvptx=$version" \
+        nvptx-tools=0.20220610-1 "libgomp1=$version"
+    PATH=$root/usr/bin:$PATH
+}
+
+# offload_entries INPUT...: links a program with GCC, and prints how many functions and variables the host and the device
+# code for nvptx register.
+offload_entries() {
+    # Takes the place of libgomp's function, which gets the host's tables and what mkoffload made for nvptx.
+    cat >register.c <<'END'
+#include <stdio.h>
+void GOMP_offload_register_ver(unsigned version, void ***host, int target, void **device)
+{
+    /* Starts and ends of the tables; a function has one word, a variable two. */
+    long functions = host[1] - host[0], variables = (host[3] - host[2]) / 2;
+    printf("host %ld %ld device %u %u\n", functions, variables, *(unsigned *)&device[5], *(unsigned *)&device[3]);
+}
+END
+    gcc -shared -fPIC register.c -o register.so
+    gcc-12 -fopenmp -O2 "$@" -o program 2>link.out || fail "the status of the link with $* is $?: $(tail -1 link.out)"
+    LD_PRELOAD=./register.so LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu ./program
+}
+
 # in_root COMMAND...: runs a command with the libraries of the root.
 in_root() {
     LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu "$@"

@@ -4,6 +4,7 @@
 
 mod bazel;
 mod bazel_cache;
+mod launcher;
 
 use std::env::{join_paths, split_paths};
 use std::ffi::OsString;
@@ -29,13 +30,15 @@ target_link_libraries(static PRIVATE fatbin::c_static)
 
 pub fn trials() -> Vec<Trial> {
     type Test = fn(&Path) -> Result<()>;
-    let tests: [(&str, Test); 7] = [
+    let tests: [(&str, Test); 9] = [
         ("bazel", bazel::builds_the_example),
         ("bazel-cache", bazel_cache::links_of_equal_objects_come_from_the_cache),
         ("cmake-ninja", |directory| cmake(directory, &Tool::Cmake.path()?, "Ninja", Tool::Ninja)),
         ("cmake-makefiles", |directory| cmake(directory, &Tool::Cmake.path()?, "Unix Makefiles", Tool::Make)),
         ("cmake-3.18", |directory| cmake(directory, &fetched_cmake("cmake-3.18")?, "Ninja", Tool::Ninja)),
         ("cmake-4", |directory| cmake(directory, &fetched_cmake("cmake-4")?, "Ninja", Tool::Ninja)),
+        ("launcher", |directory| launcher::cmake_with(directory, None)),
+        ("launcher-cmake-4", |directory| launcher::cmake_with(directory, Some("cmake-4"))),
         ("meson", meson),
     ];
     let trial = |(name, test): (&'static str, Test)| {

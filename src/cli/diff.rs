@@ -28,7 +28,7 @@ use fatbin_ops::check::lock::{self, Budget, GrowthLimit};
 /// and listed with -v.
 ///
 /// Exit status: 0 if the device code is the same, 1 if it differs, 2 for trouble. With --max-growth: 0 if no limit is
-/// exceeded, 1 if one is. With --repaired: 0 if nothing is damaged, 1 if something is.
+/// exceeded, 1 if one is. With --lost: 0 if nothing is gone, 1 if something is. With --repaired: 0 if nothing is damaged, 1 if something is.
 #[derive(Args)]
 pub struct Arguments {
     /// The earlier build
@@ -49,6 +49,12 @@ pub struct Arguments {
     /// is damaged, 1 if something is, 2 if it cannot be decided.
     #[arg(long, conflicts_with_all = ["code_only", "max_growth", "all"], help_heading = JUDGEMENT)]
     repaired: bool,
+
+    /// Fail only for what is gone: files, archs, PTX and kernels of the old build that the new one lacks
+    ///
+    /// Growth, changed code, compression and time stamps do not count, and neither does code that moved to a new file.
+    #[arg(long, conflicts_with_all = ["repaired", "max_growth", "code_only"], help_heading = JUDGEMENT)]
+    lost: bool,
 
     /// Ignore debug information, paths and compression
     #[arg(long, help_heading = JUDGEMENT)]
@@ -91,10 +97,13 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let comparison = lock::compare(&old, &new, arguments.code_only);
     let verdicts = lock::check_budgets(&old, &new, &arguments.max_growth)?;
     let names = [&arguments.old, &arguments.new].map(|path| path.to_string_lossy().into_owned());
-    let differences = Differences { names: &names, comparison: &comparison, budgets: &verdicts };
+    let lost = arguments.lost.then(|| comparison.lost());
+    let differences = Differences { names: &names, comparison: &comparison, budgets: &verdicts, lost: lost.as_deref() };
     let screen = session.screen();
     let text = if arguments.format.is_json() {
         report::differences_json(&differences)
+    } else if let Some(lost) = &lost {
+        report::lost_text(lost, arguments.all || arguments.problems.is_verbose(), &screen)
     } else {
         let detail = Detail { has_kernels: arguments.all || arguments.problems.is_verbose(), has_all: arguments.all };
         report::differences_table(&differences, detail, &screen)
@@ -102,6 +111,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     session.print_report(&text, &screen)?;
     let is_trouble = [old_status, new_status].contains(&Status::Trouble);
     let is_no = match verdicts.as_slice() {
+        _ if arguments.lost => lost.is_some_and(|lost| !lost.is_empty()),
         [] => !comparison.files.is_empty(),
         verdicts => verdicts.iter().any(|verdict| verdict.exceeded),
     };

@@ -50,6 +50,7 @@ mod link;
 mod lists;
 mod llvm23;
 mod lock;
+mod lost;
 mod lto_ir;
 mod messages;
 mod metadata;

@@ -33,7 +33,7 @@ mod verdict;
 mod verified;
 
 pub use diagnosis::{diagnosis_json, diagnosis_text};
-pub use difference::{Detail, Differences, differences_json, differences_table};
+pub use difference::{Detail, Differences, differences_json, differences_table, lost_text};
 pub use edit::{
     edit_loss, edit_losses_of_links, edit_sizes, edit_table, keeps_size, replaced, signature_renewed, stripped,
     transcoded,

@@ -333,19 +333,13 @@ pub enum Error {
         /// Format of the file, or another reason.
         reason: String,
     },
-    /// An object that also holds its images in bitcode.
-    #[error(
-        "{}: .llvm.lto holds the images again, in LLVM bitcode, which is not changed; compile without -ffat-lto-objects", path.display()
-    )]
-    FatLto {
-        /// The object.
-        path: PathBuf,
-    },
     /// LLVM bitcode of a host. Images in it are not changed.
-    #[error("{}: images in LLVM bitcode are not changed; compile it to an object first (clang -c, llc)", path.display())]
+    #[error("{}: {why}", path.display())]
     Bitcode {
         /// The file.
         path: PathBuf,
+        /// Where the bitcode is, and the remedy.
+        why: &'static str,
     },
     /// An output with names that its reader would reject.
     #[error("{}: not written: {malformed}; use fewer or shorter names, without NUL and line breaks", path.display())]
@@ -381,7 +375,7 @@ impl Coded for Error {
             Error::Address { .. } => Code::FileAddress.into(),
             Error::UnreadableMember { .. } => Code::UnreadableMember.into(),
             Error::NotOpened { .. } => Code::NotOpened.into(),
-            Error::Bitcode { .. } | Error::FatLto { .. } => Code::Bitcode.into(),
+            Error::Bitcode { .. } => Code::Bitcode.into(),
             Error::UnreadableOutput { .. } | Error::TooLarge { .. } => Code::UnreadableOutput.into(),
         }
     }
@@ -403,8 +397,7 @@ impl Error {
             | Error::Changed { path }
             | Error::UnreadableMember { path, .. }
             | Error::NotOpened { path, .. }
-            | Error::Bitcode { path }
-            | Error::FatLto { path }
+            | Error::Bitcode { path, .. }
             | Error::UnreadableOutput { path, .. }
             | Error::Malformed { path, .. }
             | Error::MalformedImage { path, .. }

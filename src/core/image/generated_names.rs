@@ -3,12 +3,14 @@
 //! They are derived from paths, process numbers or the clock, and are part of the names of static functions and
 //! variables. Two builds of one source therefore differ in them. Sources: output of nvcc 13.0 and 13.5
 //! (`__nv_static_25__debbe712_4_k_cu_3c7ab8be_x`, `tmpxft_00006241_00000000-6_k.ptx`), and clang's `CodeGenModule.cpp`
-//! (`__hip_cuid_…`, `.static.…`, `.intern.…`).
+//! (`__hip_cuid_…`, `.static.…`, `.intern.…`), and output of clang 14 to 22 for OpenMP: device and inode of the source file
+//! (`__omp_offloading_fe00_99435b_main_l3`).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use memchr::memmem;
 use regex::bytes::{Captures, Regex};
 
 use crate::base::bytes::NameMap;
@@ -18,8 +20,9 @@ use crate::base::bytes::NameMap;
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
     let nvcc = "_(?<a>[0-9a-f]{8})_[0-9]{1,3}_[0-9A-Za-z_]{1,200}?_(?<b>[0-9a-f]{8}(?:_[0-9]+)?)";
     let clang = r"(?:__hip_cuid_|\.static\.|\.intern\.|__static__|__intern__)(?<c>[0-9a-f]{8,32})";
+    let openmp = "__omp_offloading_(?<d>[0-9a-f]{1,16})_(?<e>[0-9a-f]{1,16})_";
     let temporary = "(?<temporary>tmpxft_[0-9a-f]{8}_[0-9a-f]{8}[-_][0-9a-f]+)";
-    Regex::new(&format!("(?-u){temporary}|{nvcc}|{clang}")).expect("valid pattern")
+    Regex::new(&format!("(?-u){temporary}|{openmp}|{nvcc}|{clang}")).expect("valid pattern")
 });
 
 /// Minimum number of hexadecimal digits in a generated part. It follows `_` or `.`.
@@ -28,6 +31,13 @@ const DIGITS: usize = 8;
 /// Quick check for generated names: true if digits follow `_` or `.` anywhere. Few texts have any, and most of the time
 /// would be spent in the regular expression. One of so many digits in a row is at a multiple of their number.
 fn may_have_generated_names(text: &[u8]) -> bool {
+    memmem::find(text, OPENMP).is_some() || has_digits(text)
+}
+
+/// Start of the names of OpenMP's kernels, whose numbers may have few digits.
+const OPENMP: &[u8] = b"__omp_offloading_";
+
+fn has_digits(text: &[u8]) -> bool {
     (0..text.len()).step_by(DIGITS).filter_map(|at| text.split_at_checked(at)).any(|(before, after)| {
         let mut after = after.iter().map(|byte| is_digit(*byte));
         if after.next() != Some(true) {
@@ -66,7 +76,7 @@ impl GeneratedNames {
             if let Some(name) = captures.name("temporary") {
                 self.temporaries.insert(name.as_bytes().to_vec());
             }
-            for group in ["a", "b", "c"] {
+            for group in ["a", "b", "c", "d", "e"] {
                 self.modules.extend(captures.name(group).map(|name| name.as_bytes().to_vec()));
             }
         }
@@ -87,7 +97,7 @@ pub fn without_generated_names(text: &[u8]) -> Cow<'_, [u8]> {
         let whole = captures.get(0).expect("group of every match");
         let mut replaced = Vec::new();
         let mut at = whole.start();
-        for group in ["temporary", "a", "b", "c"] {
+        for group in ["temporary", "a", "b", "c", "d", "e"] {
             let Some(part) = captures.name(group) else { continue };
             replaced.extend(text.get(at..part.start()).unwrap_or_default());
             replaced.push(b'*');
@@ -139,6 +149,8 @@ mod tests {
             (" -o tmpxft_00006241_00000000-8_k.sm_90.cubin", " -o *_k.sm_90.cubin"),
             ("__hip_cuid_2f000285385a2995", "__hip_cuid_*"),
             ("_ZL1x.static.2f000285385a2995", "_ZL1x.static.*"),
+            ("__omp_offloading_fe00_99435b_main_l3", "__omp_offloading_*_*_main_l3"),
+            ("__omp_offloading_main_l3", "__omp_offloading_main_l3"),
             ("_Z4tmplIfEvPT_", "_Z4tmplIfEvPT_"),
             ("gemm_f16_128_deadbeef_64", "gemm_f16_128_deadbeef_64"),
         ];

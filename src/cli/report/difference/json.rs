@@ -10,6 +10,8 @@
 //!   "added_archs": [ "gfx942" ], "removed_archs": [],
 //!   "budgets": [ { "arch": "gfx90a", "max_percent": 5, "max_bytes": 77, "measure": "size|stored", "old": 1, "new": 2,
 //!     "exceeded": true } ],
+//!   "lost": [ { "path": "a.so", "lost": "file|target|kernels", "arch": "gfx90a", "image": "elf", "kernels": 1,
+//!     "names": [ "_Z1kPi" ] } ],
 //!   "files": [ { "path": "a.so", "old_path": "b.so", "change": "added|removed|changed",
 //!     "old": { "size": 20000, "stored": 9300 }, "new": { ... },
 //!     "targets": [ { "arch": "gfx90a", "kind": "hip", "triple": "amdgcn-amd-amdhsa", "image": "elf",
@@ -24,14 +26,16 @@
 use super::Differences;
 use fatbin_core::base::bytes::hexadecimal;
 use fatbin_core::base::json::{JsonWriter, json_document};
-use fatbin_ops::check::lock::{self, FileDifference, GrowthLimit, KernelDifference, LockedKernel, TargetDifference};
+use fatbin_ops::check::lock::{
+    self, FileDifference, GrowthLimit, KernelDifference, LockedKernel, Lost, TargetDifference,
+};
 
 /// Name and number of the schema.
 const SCHEMA: &str = "fatbin.diff/1";
 
 /// Returns the document, with a final newline.
 pub fn differences_json(differences: &Differences<'_>) -> String {
-    let Differences { names: [old, new], comparison, budgets } = differences;
+    let Differences { names: [old, new], comparison, budgets, lost } = differences;
     let causes = comparison.causes_with_same_code();
     json_document(SCHEMA, |json| {
         json.field("equal", comparison.files.is_empty());
@@ -41,11 +45,32 @@ pub fn differences_json(differences: &Differences<'_>) -> String {
         json.field("added_archs", &comparison.added_archs);
         json.field("removed_archs", &comparison.removed_archs);
         json.objects_if_any("budgets", *budgets, budget);
+        if let Some(lost) = lost {
+            json.objects("lost", *lost, lost_part);
+        }
         json.list("causes", causes.iter().flatten().map(|cause| cause.name()));
         json.field("reordered", &comparison.reordered);
         json.objects("duplicates", &comparison.duplicates, duplicate);
         json.objects("files", &comparison.files, file);
     })
+}
+
+fn lost_part(json: &mut JsonWriter, lost: &Lost<'_>) {
+    json.field("path", lost.path());
+    let (what, target, names) = match lost {
+        Lost::File(_) => ("file", None, &[][..]),
+        Lost::Target { target, .. } => ("target", Some(target), &[][..]),
+        Lost::Kernels { target, kernels, .. } => ("kernels", Some(target), kernels.as_slice()),
+    };
+    json.field("lost", what);
+    if let Some(target) = target {
+        json.optional("arch", target.arch.as_deref());
+        json.field("image", &target.image);
+    }
+    json.field("kernels", lost.kernels());
+    if !names.is_empty() {
+        json.list("names", names.iter().map(|kernel| kernel.name.as_str()));
+    }
 }
 
 fn build(json: &mut JsonWriter, path: &str, totals: &lock::Totals) {

@@ -5,13 +5,15 @@ mod cells;
 mod families;
 mod json;
 mod kernels;
+mod lost;
 mod rows;
 mod table;
 
 pub use json::differences_json;
+pub use lost::lost_text;
 pub use table::differences_table;
 
-use fatbin_ops::check::lock::{BudgetResult, Comparison};
+use fatbin_ops::check::lock::{BudgetResult, Comparison, Lost};
 
 /// Rows of the tables.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,4 +33,6 @@ pub struct Differences<'a> {
     pub comparison: &'a Comparison<'a>,
     /// Results of the limits on growth.
     pub budgets: &'a [BudgetResult<'a>],
+    /// What the new build lacks, if that is asked.
+    pub lost: Option<&'a [Lost<'a>]>,
 }

@@ -26,6 +26,11 @@ use fatbin_core::scan::{
     CacheBudget, Options, Scan, Source, has_appended_archive, holds_images_twice, is_host_bitcode_with_images, unpacked,
 };
 
+/// Reasons why images in bitcode are not changed, with the remedies.
+const HOST_BITCODE: &str = "images in LLVM bitcode are not changed; compile it to an object first (clang -c, llc)";
+const FAT_LTO: &str =
+    ".llvm.lto holds the images again, in LLVM bitcode, which is not changed; compile without -ffat-lto-objects";
+
 /// Selections from each candidate set on a device: for the images that are kept, twice for the losses, and twice for
 /// the proof.
 const SELECTIONS_PER_DEVICE: usize = 5;
@@ -118,10 +123,10 @@ impl Job<'_> {
             return Err(error.into());
         }
         if is_host_bitcode_with_images(part.bytes()).map_err(|malformed| malformed.in_file(file.path.printed()))? {
-            return Err(Error::Bitcode { path: file.path.printed().into() }.into());
+            return Err(Error::Bitcode { path: file.path.printed().into(), why: HOST_BITCODE }.into());
         }
         if holds_images_twice(part.bytes()).map_err(|malformed| malformed.in_file(file.path.printed()))? {
-            return Err(Error::FatLto { path: file.path.printed().into() }.into());
+            return Err(Error::Bitcode { path: file.path.printed().into(), why: FAT_LTO }.into());
         }
         self.split_hosts.borrow_mut().extend(split_host(part, file, self.options));
         if file.device_images().next().is_none() {

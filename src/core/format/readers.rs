@@ -102,6 +102,7 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::LtoIr
         | ContainerType::OptixIr
         | ContainerType::TileIr
+        | ContainerType::PatchTokens
         | ContainerType::Embedded => &[],
     }
 }

@@ -169,6 +169,7 @@ impl Transcoding {
             | ContainerType::LtoIr
             | ContainerType::OptixIr
             | ContainerType::TileIr
+            | ContainerType::PatchTokens
             | ContainerType::Embedded => Encoding::Same,
         }
     }

@@ -6,6 +6,7 @@ use super::inputs::{Inputs, LinkedFile};
 use super::problem::{Effect, Problem, ProblemKind};
 use super::remedy;
 use super::resolve::Resolution;
+use super::tile_kernels;
 use fatbin_core::target::OffloadKind;
 
 /// A kernel: the object whose image has it, and the offset of the image.
@@ -24,7 +25,8 @@ pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
             entries.entry(entry.kind).or_default().entry(&entry.name).or_insert(number);
         }
     }
-    let mut problems = Vec::new();
+    let mut problems: Vec<Problem> =
+        resolution.linked().filter_map(|number| tile_kernels::find(&inputs.objects[number])).collect();
     for (kind, entries) in entries {
         let Some(kernels) = kernels(kind, &inputs.objects, resolution) else { continue };
         for (&name, &number) in entries.iter().filter(|(name, _)| !kernels.contains_key(**name)) {

@@ -157,8 +157,8 @@ pub fn time_stamps(elf: &Elf<'_, impl Width>) -> Vec<u64> {
 /// A section with an offset beyond the end of the file is a separate problem.
 fn malformed(elf: &Elf<'_, impl Width>, error: DwarfError) -> Malformed {
     let error = match error {
-        DwarfError::Malformed(error) => error,
         DwarfError::BudgetExhausted(malformed) => return malformed,
+        DwarfError::Malformed(_) | DwarfError::UnknownFile { .. } => error,
     };
     let stored = |name: &&str| elf.bytes(&elf.section(name)?).ok();
     let section = [".debug_info", ".debug_line"].iter().find_map(stored);

@@ -221,7 +221,8 @@ mod tests {
         let abbreviations = [1, 0x11, 0, 0x10, 0x17, 0, 0, 0];
         // Version 3 with standard opcodes of one operand each, a directory with a long name, a file, and many rows.
         let name = vec![b'x'; 5000];
-        let front = [&[1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1][..], &name, &[0, 0, b'f', 0, 0, 0, 0, 0]].concat();
+        let front =
+            [&[1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1][..], &name, &[0, 0, b'f', 0, 0, 0, 0, 0]].concat();
         let program = vec![1; 5000];
         let body = [&3_u16.to_le_bytes()[..], &(front.len() as u32).to_le_bytes(), &front, &program].concat();
         let table = [&(body.len() as u32).to_le_bytes()[..], &body].concat();

@@ -1,12 +1,12 @@
 //! Which releases refuse a bundle for the ID of an entry that nobody asked for.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use fatbin_core::format::bundle;
 use fatbin_core::format::readers::Reader;
 
+use crate::harness::command::command;
 use crate::harness::tools::{Tool, llvm_tool};
 
 /// IDs of entries, of any number of components.
@@ -49,8 +49,7 @@ pub fn are_refused_by_these_releases(directory: &Path) -> Result<()> {
             std::fs::write(directory.join("bundle"), contents.to_vec())?;
             // 19.1.7 compares the ID of the host with another spelling.
             let options = ["-unbundle", "-type=bc", "-input=bundle", "-output=out", "-allow-missing-bundles"];
-            let mut command = Command::new(&tool);
-            let done = command.current_dir(directory).args(options).arg(format!("-targets={host}")).output()?;
+            let done = command(&tool).current_dir(directory).args(options).arg(format!("-targets={host}")).output()?;
             let error = String::from_utf8_lossy(&done.stderr);
             ensure!(done.status.success() || error.contains("invalid bundle id read from the bundle"), "{id}: {error}");
             ensure!(reader.reads_bundle_with(id) == done.status.success(), "{release}: {id}: {error}");

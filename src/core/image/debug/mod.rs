@@ -70,6 +70,8 @@ pub struct CompileUnit {
     pub directory: Option<String>,
     /// Name and version of the compiler.
     pub producer: Option<String>,
+    /// Name of the file with its debug information, if this is not in the image (split DWARF).
+    pub split_file: Option<String>,
     /// DWARF version.
     pub version: u16,
 }

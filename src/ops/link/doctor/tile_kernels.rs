@@ -7,12 +7,8 @@
 use object::read::{File, Object, ObjectSection, ObjectSymbol};
 use object::{RelocationTarget, SymbolKind};
 
-use super::inputs::LinkedFile;
-use super::problem::{Effect, Problem, ProblemKind};
-use super::remedy;
 use fatbin_core::base::bytes::{ObjectBytes, Resource, View};
 use fatbin_core::base::error::Malformed;
-use fatbin_core::scan::inventory::WrapperTarget;
 
 /// Name of nvcc's function that registers tile kernels, without the mangling around it.
 const REGISTER_ALL: &str = "__nv_cudaEntityRegisterCallback_tile";
@@ -21,7 +17,7 @@ const REGISTER_ALL: &str = "__nv_cudaEntityRegisterCallback_tile";
 const REGISTER_ONE: &str = "__cudaRegisterFunction";
 
 /// Section with the wrapper of the fat binary for tile kernels.
-const WRAPPER_SECTION: &str = ".nvFatBinSegmentAlt";
+pub const WRAPPER_SECTION: &str = ".nvFatBinSegmentAlt";
 
 /// The tile kernels that an object registers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,24 +54,4 @@ pub fn read<'a>(file: &File<'a, ObjectBytes<'a>>, view: View<'_>) -> Result<Tile
         }
     }
     Ok(found)
-}
-
-/// Returns the problem of an object whose tile kernels have no code.
-pub fn find(file: &LinkedFile) -> Option<Problem> {
-    let TileKernels { count, first } = &file.object.tile_kernels;
-    let wrapper = file.inventory.wrappers.iter().find(|wrapper| wrapper.section.name == WRAPPER_SECTION)?;
-    let WrapperTarget::Container(offset) = wrapper.target else { return None };
-    let is_empty = file.inventory.container_at(offset)?.images.is_empty();
-    let kernels = if *count == 1 { "1 tile kernel is".to_owned() } else { format!("{count} tile kernels are") };
-    (is_empty && *count > 0).then(|| Problem {
-        kind: ProblemKind::EntryWithoutKernel,
-        effect: Effect::BrokenOutput,
-        path: file.path.clone(),
-        section: Some(wrapper.section.name.clone()),
-        offset: Some(wrapper.offset),
-        symbol: first.clone(),
-        count: *count,
-        message: format!("{kernels} registered with a fat binary without images; a launch fails"),
-        remedy: remedy::COMPILE_TILES.to_owned(),
-    })
 }

@@ -10,10 +10,7 @@
 # shellcheck source=findings/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-readonly gcc_version=12.2.0-14+deb12u1
-fetch_packages gcc-12=$gcc_version cpp-12=$gcc_version libgcc-12-dev=$gcc_version gcc-12-offload-nvptx=$gcc_version \
-    nvptx-tools=0.20220610-1 libgomp1=$gcc_version
-export PATH=$root/usr/bin:$PATH
+gcc_with_nvptx
 
 cat >region.c <<'END'
 int value;

@@ -126,6 +126,32 @@ fetch_llvm() {
     [[ -e $root/usr/lib/llvm-$release/bin/llvm-objcopy ]] || ln -s /bin/false "$root/usr/lib/llvm-$release/bin/llvm-objcopy"
 }
 
+# GCC 12 with the compiler for nvptx, in the path.
+gcc_with_nvptx() {
+    local version=12.2.0-14+deb12u1
+    fetch_packages "gcc-12=$version" "cpp-12=$version" "libgcc-12-dev=$version" "gcc-12-offload-nvptx=$version" \
+        nvptx-tools=0.20220610-1 "libgomp1=$version"
+    PATH=$root/usr/bin:$PATH
+}
+
+# offload_entries INPUT...: links a program with GCC, and prints how many functions and variables the host and the device
+# code for nvptx register.
+offload_entries() {
+    # Takes the place of libgomp's function, which gets the host's tables and what mkoffload made for nvptx.
+    cat >register.c <<'END'
+#include <stdio.h>
+void GOMP_offload_register_ver(unsigned version, void ***host, int target, void **device)
+{
+    /* Starts and ends of the tables; a function has one word, a variable two. */
+    long functions = host[1] - host[0], variables = (host[3] - host[2]) / 2;
+    printf("host %ld %ld device %u %u\n", functions, variables, *(unsigned *)&device[5], *(unsigned *)&device[3]);
+}
+END
+    gcc -shared -fPIC register.c -o register.so
+    gcc-12 -fopenmp -O2 "$@" -o program 2>link.out || fail "the status of the link with $* is $?: $(tail -1 link.out)"
+    LD_PRELOAD=./register.so LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu ./program
+}
+
 # in_root COMMAND...: runs a command with the libraries of the root.
 in_root() {
     LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu "$@"
@@ -162,6 +188,48 @@ plain_and_compressed_modules() {
         compile_hip 22 $kernel.hip $kernel-small.o --offload-arch=gfx906 --offload-compress
     done
     echo 'char padding[65536] = {1};' | gcc -x c -c - -o padding.o
+}
+
+# Compiles with LLVM 22: main.o with the kernel in_main, archive.a with the kernel in_library, both for -fgpu-rdc, and a
+# runtime that prints the kernels that a program registers.
+hip_program_and_library() {
+    {
+        hip_source in_main
+        echo 'extern "C" void use(void); int main() { use(); }'
+    } >main.hip
+    {
+        hip_source in_library
+        echo 'extern "C" void use(void) {}'
+    } >library.hip
+    local name
+    for name in main library; do
+        compile_hip 22 $name.hip $name.o -fgpu-rdc --offload-new-driver --offload-arch=gfx906
+    done
+    llvm 22 llvm-ar rcs archive.a library.o
+    cat >runtime.c <<'END'
+#include <stdio.h>
+int hipLaunchKernel(void) { return 0; }
+int __hipPopCallConfiguration(void) { return 0; }
+void **__hipRegisterFatBinary(void *wrapper) { return wrapper; }
+void __hipUnregisterFatBinary(void **handle) {}
+void __hipRegisterFunction(void **handle, void *host, char *name) { printf("%s ", name); }
+void __hipRegisterVar(void) {}
+void __hipRegisterManagedVar(void) {}
+void __hipRegisterSurface(void) {}
+void __hipRegisterTexture(void) {}
+END
+    gcc -shared -fPIC runtime.c -o libamdhip64.so
+}
+
+# registered_and_linked INPUT...: links main.o with inputs, and prints the kernels that the program registers, and those that
+# its device code has.
+registered_and_linked() {
+    llvm 22 clang --offload-new-driver -fgpu-rdc --offload-arch=gfx906 -nogpulib main.o "$@" -L. -lamdhip64 -o program ||
+        fail "the status of the link with $* is $?"
+    LD_LIBRARY_PATH=. ./program
+    objcopy -O binary --only-section=.hip_fatbin program image
+    llvm 22 clang-offload-bundler -unbundle -type=o -targets=hip-amdgcn-amd-amdhsa--gfx906 -input=image -output=code
+    llvm 22 llvm-readelf --dyn-syms code | grep -oE '[a-z_]+\.kd$' | paste -sd' '
 }
 
 # Lets Python import from the wheels.

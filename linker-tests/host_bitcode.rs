@@ -29,6 +29,7 @@ pub fn trials() -> Vec<Trial> {
         trials.push(trial(format!("hip-{release}"), move |directory| hip(directory, release)));
     }
     trials.push(trial("rust".to_owned(), rust));
+    trials.push(trial("fat-lto".to_owned(), fat_lto));
     trials
 }
 
@@ -40,6 +41,38 @@ fn trial(name: String, test: impl Fn(&Path) -> Result<()> + Send + 'static) -> T
 
 fn fatbin(directory: &Path) -> Step {
     Step::new(directory, fatbin_program())
+}
+
+/// An object that also holds its bitcode has its device code twice. Both are listed, the bytes are counted once, and no
+/// change to one copy is left to be undone by a link that takes the other.
+fn fat_lto(directory: &Path) -> Result<()> {
+    std::fs::write(directory.join("k.hip"), kernel("hip"))?;
+    for release in ["19", "22"] {
+        let clang = llvm_tool("clang", release, &format!("clang-{release}"))?;
+        for (driver, options) in
+            [("old", &["--offload-arch=gfx906"][..]), ("new", &["--offload-new-driver", "-fgpu-rdc"])]
+        {
+            let object = format!("{driver}-{release}.o");
+            let compile = Step::new(directory, &clang).args(HIP).args(options).args(["-flto", "-ffat-lto-objects"]);
+            compile.args(["-o", &object]).run()?;
+            let scan = fatbin(directory).args(["scan", &object]).run()?.stdout;
+            let (own, copy) = scan.split_once(&format!("{object}!.llvm.lto: bitcode, ")).context(scan.clone())?;
+            ensure!(own.matches("gfx90a").count() == copy.matches("gfx90a").count(), "{scan}");
+            let size = std::fs::metadata(directory.join(&object))?.len();
+            let sizes = fatbin(directory).args(["size", &object]).run()?.stdout;
+            ensure!(sizes.starts_with(&format!("2 files: {size} bytes\n")), "{size}: {sizes}");
+            fatbin(directory).args(["verify", &object]).run()?;
+            let changes =
+                ["prune --keep gfx90a", "strip --device-debug", "transcode --to plain", "replace --image 0=k.hip"];
+            for words in changes {
+                let change = fatbin(directory).args(words.split(' ')).args(["-o", "changed", &object]).run();
+                let error = change.err().with_context(|| format!("{words} {object} changed one copy"))?.to_string();
+                ensure!(error.contains(".llvm.lto holds the images again"), "{words}: {error}");
+                ensure!(!directory.join("changed").exists(), "{words} left an output");
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Requires that a file has no device code for any command, without any error.

@@ -125,8 +125,16 @@ fn the_runtime_decides(directory: &Path, registered: &Registered, flags: &[&str]
         step.args(["pack", "--kind", "cuda", "-o", "packed"]).arg(image)
     } else {
         std::fs::write(directory.join("nothing"), "")?;
-        let step =
-            step.args(["bundle", "--type", "o", "-o", "packed", "--target", "host-x86_64-unknown-linux-gnu=nothing"]);
+        let step = step.args([
+            "bundle",
+            "--raw",
+            "--type",
+            "o",
+            "-o",
+            "packed",
+            "--target",
+            "host-x86_64-unknown-linux-gnu=nothing",
+        ]);
         step.arg("--target").arg(format!("hipv4-amdgcn-amd-amdhsa--gfx90a={}", image.display()))
     };
     step.run()?;

@@ -154,7 +154,7 @@ fn mixed_targets_are_found(directory: &Path, linker: Linker) -> Result<()> {
 fn link_mixed_targets(directory: &Path, linker: Linker) -> Result<()> {
     let mut objects = Vec::new();
     for (number, targets) in BUNDLES.into_iter().enumerate() {
-        let mut bundle = fatbin(directory).args(["bundle", "--type=o", "--align=4096"]);
+        let mut bundle = fatbin(directory).args(["bundle", "--raw", "--type=o", "--align=4096"]);
         bundle = bundle.args(["-o", &format!("{number}.hipfb"), "--target=host-x86_64-unknown-linux-gnu=/dev/null"]);
         for (id, machine) in targets {
             let mut code = std::fs::read(fixture("answer-gfx90a.hsaco")?)?;

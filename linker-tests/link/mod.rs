@@ -3,8 +3,10 @@
 mod clients;
 mod cuda;
 mod entries;
+mod entry_releases;
 mod forms;
 mod hip;
+mod host_forms;
 mod inputs;
 mod llvm_cases;
 mod nvidia_bitcode;
@@ -32,7 +34,7 @@ use crate::runtimes::openmp_library;
 type Run = fn(&Path) -> Result<()>;
 
 pub fn trials() -> Vec<Trial> {
-    let trials: [(&str, Run); 38] = [
+    let trials: [(&str, Run); 45] = [
         ("dry-run", tables::dry_run),
         ("mistakes", tables::mistakes),
         ("llvm-cases", llvm_cases::commands),
@@ -61,7 +63,14 @@ pub fn trials() -> Vec<Trial> {
         ("linked-image", linked_image),
         ("cuda", cuda::relocatable),
         ("missing-kernels", entries::missing_kernels),
+        ("entries-of-each-release", entry_releases::single),
+        ("entries-of-two-releases", entry_releases::pairs),
+        ("entries-of-another-release", entry_releases::requested),
+        ("entries-run", entry_releases::run),
         ("forms", forms::table),
+        ("archivers", host_forms::archivers),
+        ("assembly", host_forms::assembly),
+        ("cpu-device-in-cxx", host_forms::cpu_device_in_cxx),
         ("old-driver", old_driver::objects),
         ("old-bundles", old_driver::bundles),
         ("response-files", response_files::quotes),

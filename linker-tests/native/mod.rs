@@ -146,7 +146,7 @@ fn inputs(directory: &Path) -> Result<[&'static str; 4]> {
     let fatbin = || Step::new(directory, fatbin_program());
     fatbin().args(["wrap", "--kind", "openmp", "-o", "host.o", "image"]).run()?;
     for member in ["one", "two"] {
-        let step = fatbin().args(["bundle", "--type", "o", "--compress", "-o", member]);
+        let step = fatbin().args(["bundle", "--raw", "--type", "o", "--compress", "-o", member]);
         let step = step.args(["--target", "host-x86_64-unknown-linux-gnu-=/dev/null"]);
         step.args(["--target", "hip-amdgcn-amd-amdhsa--gfx90a=image"]).run()?;
     }

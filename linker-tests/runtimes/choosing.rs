@@ -92,7 +92,7 @@ pub fn hip(directory: &Path, release: &'static str, linker: Linker) -> Result<()
 /// Makes a bundle with these IDs, each with code whose header matches. IDs that tools refuse are made by renaming.
 fn write_bundle(directory: &Path, ids: &[&str]) -> Result<()> {
     let stand_in = ids[1].replace("gfx90a", "gfx942");
-    let mut step = Step::new(directory, fatbin_program()).args(["bundle", "--type=o", "-o", "bundle"]);
+    let mut step = Step::new(directory, fatbin_program()).args(["bundle", "--raw", "--type=o", "-o", "bundle"]);
     step = step.args(["--align=4096", "--target=host-x86_64-unknown-linux-gnu=/dev/null"]);
     let code = std::fs::read(fixture("answer-gfx90a.hsaco")?)?;
     for (file, id, stands_for) in [("one", ids[0], ids[0]), ("two", &stand_in, ids[1])] {

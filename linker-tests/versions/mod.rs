@@ -33,7 +33,8 @@ pub fn trials() -> Vec<Trial> {
         Trial::ignorable_test(name, move || completion(finds_hip(release, value)))
     };
     let both = Trial::ignorable_test("versions/hip-kinds-in-one-file", || completion(finds_both_numbers_of_hip()));
-    CASES.into_iter().map(trial).chain(HIP_KINDS.into_iter().map(kind)).chain([both]).collect()
+    let names = Trial::ignorable_test("versions/generated-names", || completion(numbers_names()));
+    CASES.into_iter().map(trial).chain(HIP_KINDS.into_iter().map(kind)).chain([both, names]).collect()
 }
 
 /// Releases of clang-offload-packager, and the value that they write for HIP.
@@ -66,6 +67,29 @@ fn finds_hip(release: u32, value: u8) -> Result<()> {
     ensure!(listed.stdout.contains("  hip   "), "{}", listed.error("not listed as HIP"));
     fatbin(&["extract", "packed", "--kind", "hip", "--to", "image"])?;
     ensure!(std::fs::read(directory.join("image"))? == std::fs::read(&gpu)?, "the image differs");
+    Ok(())
+}
+
+/// Numbers in generated names: LLVM 16 counts all images, later releases those that are extracted.
+fn numbers_names() -> Result<()> {
+    let directory = fresh_directory("versions", "generated-names")?;
+    let images = ["--image=file=a,triple=nvptx64,arch=sm_70", "--image=file=b,triple=nvptx64,arch=sm_80"];
+    ["a", "b"].into_iter().try_for_each(|name| std::fs::write(directory.join(name), name))?;
+    for release in [16, 19, 22] {
+        let theirs = packager(release)?;
+        Step::new(&directory, &theirs).args(["-o", "packed.bin"]).args(images).run()?;
+        let ours = directory.join(format!("{PACKAGER}-{release}"));
+        std::os::unix::fs::symlink(fatbin_program(), &ours)?;
+        let mut names = Vec::new();
+        for (side, program) in [("theirs", &theirs), ("ours", &ours)] {
+            let own = directory.join(format!("{side}-{release}"));
+            std::fs::create_dir(&own)?;
+            Step::new(&own, program).args(["../packed.bin", "--image=arch=sm_80"]).run()?;
+            let entries = std::fs::read_dir(own)?.map(|entry| Ok(entry?.file_name()));
+            names.push(entries.collect::<std::io::Result<Vec<_>>>()?);
+        }
+        ensure!(names[0] == names[1], "{release}: {names:?}");
+    }
     Ok(())
 }
 

@@ -76,7 +76,10 @@ fn prepared(name: &str) -> Result<std::path::PathBuf> {
     )?;
     std::fs::copy(fixture("answer-gfx90a.hsaco")?, directory.join("code"))?;
     let targets = ["--target", "hipv4-amdgcn-amd-amdhsa--gfx90a=code"];
-    Step::new(&directory, fatbin_program()).args(["bundle", "--type", "bc", "-o", "bundle"]).args(targets).run()?;
+    Step::new(&directory, fatbin_program())
+        .args(["bundle", "--raw", "--type", "bc", "-o", "bundle"])
+        .args(targets)
+        .run()?;
     Ok(directory)
 }
 

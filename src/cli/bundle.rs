@@ -9,7 +9,7 @@ use super::failure::{Context, Result, bail, ensure};
 use super::headings::{INPUT, OUTPUT, SELECTION};
 use super::id_style::{id_style, warn_of_hidden_id};
 use super::known_names::unknown_name;
-use super::outputs::OutputArgument;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::progress::Progress;
 use super::session::Session;
 use super::{Status, figures};
@@ -42,9 +42,16 @@ pub struct Arguments {
     #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
     output: OutputArgument,
 
+    #[command(flatten)]
+    force: ForceArgument,
+
     /// Align the code objects of a binary bundle to N, a power of two (HIP needs 4096)
     #[arg(help_heading = OUTPUT, long, value_name = "N", default_value = "1", value_parser = parse_alignment)]
     align: u64,
+
+    /// Accept files whose headers contradict their IDs
+    #[arg(help_heading = OUTPUT, long)]
+    raw: bool,
 
     /// Spelling of the triples of AMD's GPUs in entry IDs
     ///
@@ -77,6 +84,9 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     }
     let ids: Vec<String> = files.iter().map(|file| file.id.clone()).collect();
     fatbin_ops::embed::bundle::check_composition(&ids)?;
+    if !arguments.raw {
+        fatbin_ops::embed::bundle::check_contents(&files)?;
+    }
     let options = BundleOptions {
         file_type: arguments.file_type,
         alignment: arguments.align,
@@ -84,6 +94,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         output: arguments.output.path().to_owned(),
         replaces_inputs: false,
     };
+    arguments.force.check_code(&options.output, files.iter().map(|file| file.input.path()), session)?;
     let progress = Progress::new(session.progress(), files.iter().map(|file| file.input.size()).sum());
     let bundled = fatbin_ops::embed::bundle::bundle(&files, &options, &mut |bytes| progress.advance(bytes))?;
     for id in &ids {

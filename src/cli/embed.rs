@@ -89,15 +89,17 @@ pub struct Arguments {
     #[arg(help_heading = OUTPUT, short, long)]
     verbose: bool,
 
-    /// Files that --symbols binary names; they follow the files of the options
-    #[arg(value_name = "FILE")]
+    /// Files with their names, or that --symbols binary names; they follow the files of the options
+    #[arg(value_name = "[NAME=]FILE")]
     files: Vec<PathBuf>,
 }
 
 /// Runs `fatbin embed`.
 pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let is_verbose = arguments.verbose;
+    let force = arguments.force;
     let options = options(arguments, session)?;
+    force.check_code(&options.output, options.files.iter().map(|(_, path)| path.as_path()), session)?;
     let summary = fatbin_ops::embed::files::write::embed(&options)?;
     if is_verbose {
         let place = if summary.is_large { ", among the large sections" } else { "" };
@@ -112,6 +114,13 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     Ok(Status::Yes)
 }
 
+/// Splits `NAME=FILE`; `None` for a file, or without a valid name.
+fn named_file(path: &Path) -> Option<(Name, PathBuf)> {
+    let (name, file) = path.to_str()?.split_once('=')?;
+    let name = Name::parse(name).ok().filter(|_| !path.exists())?;
+    Some((name, file.into()))
+}
+
 fn options(arguments: Arguments, session: &Session) -> Result<EmbedOptions> {
     let set = arguments.force.files(arguments.symbols_from.iter().map(PathBuf::as_path));
     let mut files = arguments.symbol;
@@ -119,16 +128,20 @@ fn options(arguments: Arguments, session: &Session) -> Result<EmbedOptions> {
         read_list(list, &mut files)?;
     }
     for path in arguments.files {
+        if let Some(named) = named_file(&path) {
+            files.push(named);
+            continue;
+        }
         ensure!(
             arguments.symbols == SymbolStyle::Binary,
-            "{}: no name; specify --symbol NAME={} or --symbols binary",
+            "{}: no name; specify NAME={} or --symbols binary",
             path.display(),
             path.display()
         );
         files.push((Name::of_path(&path.to_string_lossy())?, path));
     }
     if files.is_empty() {
-        return Err(coded(Code::MissingArgument, "embed: no file given; specify --symbol NAME=FILE"));
+        return Err(coded(Code::MissingArgument, "embed: no file given; specify NAME=FILE"));
     }
     let host = match &arguments.host {
         Some(triple) => triple.parse()?,

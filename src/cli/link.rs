@@ -39,8 +39,8 @@ use fatbin_ops::link::{
 /// Exit status: 0 if the program was linked, 1 if it violates the policy, 2 if it was not linked.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// LLVM release of the host objects and the runtime
-    #[arg(help_heading = OUTPUT, long, value_name = "ABI", value_parser = release_names(), default_value = NEWEST.name)]
+    /// LLVM release of the host objects and the runtime; auto is the release of each object's offload entries
+    #[arg(help_heading = OUTPUT, long, value_name = "ABI", value_parser = release_names(), default_value = "auto")]
     abi: String,
 
     /// Machine of the program, by default the one fatbin was built for
@@ -130,7 +130,7 @@ enum EntryCheckMode {
 }
 
 fn release_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(Release::names())
+    PossibleValuesParser::new(std::iter::once("auto").chain(Release::names()))
 }
 
 fn parse_tool(text: &str) -> Result<(String, PathBuf)> {
@@ -155,7 +155,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let other_inputs: Vec<PathBuf> =
         arguments.policy.iter().chain(arguments.override_image.iter().map(|(_, path)| path)).cloned().collect();
     let options = options(arguments, session)?;
-    if is_written && options.output().is_file() {
+    if is_written && !options.is_unchanged() && options.output().is_file() {
         let set = FileSet::of_paths(other_inputs.iter().map(PathBuf::as_path));
         if options.product == Product::FatBinary {
             options.line.inputs().for_each(|path| set.add_input(Path::new(path)));
@@ -175,6 +175,8 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
             LinkEvent::HostPrinted(text) if options.reserves_output => session.print_output(text),
             LinkEvent::HostPrinted(text) => printed = session.print(text),
             LinkEvent::MissingKernel(kernel) => session.print_warning(&describe_missing(kernel)),
+            LinkEvent::UnknownImage(path, target) => session.print_warning(&describe_unknown(path, target)),
+            LinkEvent::Unregistered(kernel) => session.print_warning(&describe_unregistered(kernel)),
             LinkEvent::Lost(input) => session.print_warning(&input.loss().unwrap_or_default()),
             LinkEvent::Refused(refused) => session.print_warning(&format!("{}: {}", refused.path, refused.reason)),
             event if is_verbose => {
@@ -191,9 +193,10 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         Some(_) => session.print(&report::link_text(&report, &session.screen()))?,
         None => {}
     }
-    match policy {
-        Some(policy) => check_output(&report.output, &policy, limits, session),
-        None => Ok(Status::Yes),
+    match (policy, &report.output) {
+        (Some(policy), Some(output)) => check_output(output, &policy, limits, session),
+        // The policy is for the program that the library becomes part of.
+        (Some(_), None) | (None, _) => Ok(Status::Yes),
     }
 }
 
@@ -225,6 +228,8 @@ fn describe(step: &LinkEvent<'_>) -> Option<String> {
         LinkEvent::Host(command) => words(command),
         LinkEvent::UnusedArchive(archive) => report::unused(archive),
         LinkEvent::MissingKernel(kernel) => describe_missing(kernel),
+        LinkEvent::UnknownImage(path, target) => describe_unknown(path, target),
+        LinkEvent::Unregistered(kernel) => describe_unregistered(kernel),
         // The fat binary and the host linker's command line follow.
         LinkEvent::Extract(_) | LinkEvent::Wrapper { .. } => return None,
         LinkEvent::Printed(text) | LinkEvent::HostPrinted(text) | LinkEvent::Ir(text) => (*text).to_owned(),
@@ -254,10 +259,19 @@ fn describe_missing(MissingKernel { path, kind, name }: &MissingKernel) -> Strin
     format!("{path}: no {} image has kernel {name}; its launch will fail", kind.name())
 }
 
+fn describe_unknown(path: &str, target: &str) -> String {
+    format!("{path}: the image for {target} is no device code; no runtime will load it")
+}
+
+fn describe_unregistered(MissingKernel { path, kind, name }: &MissingKernel) -> String {
+    format!("{path}: the program does not register the {} kernel {name}; its launch will fail", kind.name())
+}
+
 fn options(arguments: Arguments, session: &Session) -> Result<LinkOptions> {
     let mut line = arguments.line.into_iter();
     let linker = line.next().context("link: no linker given; pass its command line after --")?;
-    let release = Release::named(&arguments.abi).unwrap_or(NEWEST);
+    let abi = Release::named(&arguments.abi);
+    let release = abi.unwrap_or(NEWEST);
     let argument = |value: &OsString| TargetArgument::parse(value);
     let linker = PathBuf::from(linker);
     let line = HostLine::of_program(&linker, line.collect())?;
@@ -285,6 +299,7 @@ fn options(arguments: Arguments, session: &Session) -> Result<LinkOptions> {
         product: if arguments.emit_fatbin_only { Product::FatBinary } else { Product::Program },
         host,
         release,
+        abi,
         id_style: arguments.id_style,
         accepts_subarchs: true,
         override_image: arguments.override_image,

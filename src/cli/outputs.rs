@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::builder::{MapValueParser, PathBufValueParser, TypedValueParser, ValueParserFactory};
 use clap::{Arg, Args, Command};
 
+use super::failure::Result;
 use super::headings::OUTPUT;
-use fatbin_core::base::io::FileSet;
+use super::session::Session;
+use fatbin_core::base::error::Error;
+use fatbin_core::base::io::{FileSet, Input, file_identity};
+use fatbin_core::format::is_code_file;
 
 /// Value of an option that names an output. The tests of this module find the outputs of all commands by this type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,10 +41,10 @@ impl<P: Into<OsString>> From<P> for OutputArgument {
     }
 }
 
-/// Option of commands that write a text.
+/// Option of commands that write a text, or code.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct ForceArgument {
-    /// Let a report or another text replace an existing file that is not text
+    /// Replace an existing file of another kind: a program by a report, or a text by an object
     #[arg(long, help_heading = OUTPUT)]
     force: bool,
 }
@@ -49,6 +53,24 @@ impl ForceArgument {
     /// Returns the files of a run that reads these paths.
     pub fn files<'a>(self, inputs: impl IntoIterator<Item = &'a Path>) -> FileSet {
         FileSet::of_paths(inputs).replacing_binaries(self.force)
+    }
+}
+
+impl ForceArgument {
+    /// Checks that code does not replace an existing file of another kind. Devices and pipes are no files, and a writer
+    /// refuses its inputs itself.
+    pub fn check_code<'a>(
+        self,
+        path: &Path,
+        inputs: impl IntoIterator<Item = &'a Path>,
+        session: &Session,
+    ) -> Result<()> {
+        let is_input = || inputs.into_iter().any(|input| file_identity(input) == file_identity(path));
+        if self.force || !path.is_file() || is_input() {
+            return Ok(());
+        }
+        let input = Input::open_file(path.to_owned(), session.access())?;
+        if is_code_file(input.view()) { Ok(()) } else { Err(Error::ReplacesOther { path: path.to_owned() }.into()) }
     }
 }
 

@@ -11,7 +11,7 @@ use super::failure::{Context, Result, bail, coded, ensure};
 use super::headings::{OUTPUT, SELECTION};
 use super::id_style::id_style;
 use super::known_names::unknown_name;
-use super::outputs::OutputArgument;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::pack_fatbin::{self, FatbinArguments};
 use super::session::Session;
 use crate::codes::Code;
@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Output file; `-` writes standard output
     #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
     output: OutputArgument,
+
+    #[command(flatten)]
+    force: ForceArgument,
 
     /// Container: NVIDIA's fat binary instead of an offload binary
     #[arg(help_heading = SELECTION, long, value_name = "KIND", value_parser = ["cuda"], conflicts_with_all = ["abi", "format_version", "id_style", "flags"])]
@@ -82,8 +85,8 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     if arguments.kind.is_some() {
-        let Arguments { output, described, images, compression, concat, .. } = arguments;
-        pack_fatbin::run(FatbinArguments { output, described, images, compression, concat }, session)?;
+        let Arguments { output, force, described, images, compression, concat, .. } = arguments;
+        pack_fatbin::run(FatbinArguments { output, force, described, images, compression, concat }, session)?;
         return Ok(Status::Yes);
     }
     let compression = arguments.compression.compression("pack")?;
@@ -116,6 +119,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         image.flags = arguments.flags;
         image.spell_triple(arguments.id_style).with_context(|| image.input.path().display().to_string())?;
     }
+    arguments.force.check_code(arguments.output.path(), images.iter().map(|image| image.input.path()), session)?;
     fatbin_ops::embed::pack::pack(
         &images,
         &PackOptions { version, compression, output: arguments.output.path().to_owned() },

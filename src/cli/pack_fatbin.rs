@@ -8,7 +8,7 @@ use super::compression::CompressionArguments;
 use super::failure::{Context, Result, bail, coded, ensure};
 use super::image_argument::not_assigned;
 use super::known_names::unknown_name;
-use super::outputs::OutputArgument;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::session::Session;
 use crate::codes::Code;
 use fatbin_core::base::codec::{Codec, Compression};
@@ -18,6 +18,7 @@ use fatbin_ops::embed::pack::fat_binary::{self, FatbinInput, FatbinOptions, Fatb
 /// Arguments that apply to CUDA fat binaries.
 pub struct FatbinArguments {
     pub output: OutputArgument,
+    pub force: ForceArgument,
     pub described: Vec<String>,
     pub images: Vec<PathBuf>,
     pub compression: CompressionArguments,
@@ -47,6 +48,7 @@ pub fn run(arguments: FatbinArguments, session: &Session) -> Result<()> {
         (true, compression) => compression,
         (false, _) => None,
     };
+    arguments.force.check_code(arguments.output.path(), images.iter().map(|image| image.input.path()), session)?;
     Ok(fat_binary::pack(&images, &FatbinOptions { concat, output: arguments.output.path().to_owned() })?)
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use clap::Args;
 
@@ -89,6 +90,14 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         session.record_answer(answer.to_owned());
     }
     Ok(if status == Status::Yes && !has_floors { Status::No } else { status })
+}
+
+/// Returns the first line of the report about a file; `None` if it has no device code.
+pub fn heading(path: &Path, session: &Session) -> Option<String> {
+    let mut outcomes = session.scanner(Options::default()).scan([path.to_owned()]);
+    let survey = Survey::of(outcomes.next()?.ok()?, wanted(), &mut |_| ()).ok()?;
+    let has_code = survey.file.has_device_code();
+    has_code.then(|| report::requires_text(&required(&survey, None), &Screen::default()).heading)
 }
 
 /// Form of the report.

@@ -10,7 +10,7 @@ use super::failure::{Context, Result, coded, ensure};
 use super::headings::{INPUT, OUTPUT, SELECTION};
 use super::image_argument::parse_image;
 use super::known_names::unknown_name;
-use super::outputs::OutputArgument;
+use super::outputs::{ForceArgument, OutputArgument};
 use super::session::Session;
 use super::value_enum::{large_images, offload_kind};
 use crate::codes::Code;
@@ -19,8 +19,9 @@ use fatbin_core::host::Host;
 use fatbin_core::scan::Options;
 use fatbin_core::scan::filter::{self, FilterError, ImageFilter, KernelPattern, Predicate};
 use fatbin_core::target::OffloadKind;
+use fatbin_ops::analyze::requires::left_out_by_llvm;
 use fatbin_ops::embed::llvm::Release;
-use fatbin_ops::embed::wrap::files::{ImageFile, WrapOptions};
+use fatbin_ops::embed::wrap::files::{ImageFile, WrapOptions, WrapSummary};
 use fatbin_ops::embed::wrap::{EmbeddedForm, LargeImages, OffloadEntry, TargetOverride, WrapperFormat};
 
 /// Write a host object that registers device images
@@ -41,6 +42,9 @@ pub struct Arguments {
     /// Object or LLVM IR to write
     #[arg(help_heading = OUTPUT, short, long, value_name = "OUT")]
     output: OutputArgument,
+
+    #[command(flatten)]
+    force: ForceArgument,
 
     /// Write an object, or LLVM IR as bitcode or text; auto takes OUT.bc for bitcode, OUT.ll for text
     #[arg(help_heading = OUTPUT, long, value_name = "FORMAT", default_value = "auto")]
@@ -123,6 +127,7 @@ fn abi_names() -> PossibleValuesParser {
 /// Runs `fatbin wrap`.
 pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     let verbose = arguments.verbose;
+    let force = arguments.force;
     let lists = arguments.entries.clone();
     let allows_missing = arguments.allow_missing_kernels;
     let options = options(arguments, session)?;
@@ -132,7 +137,11 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         check_kernels(&options, session)?;
     }
     let output = FileSet::of_paths(inputs).output(&options.output, OutputKind::Code)?;
+    force.check_code(&options.output, [], session)?;
     let summary = fatbin_ops::embed::wrap::files::wrap_into(output, &options)?;
+    if options.kind == OffloadKind::OpenMp {
+        warn_of_left_out(&options, &summary, session);
+    }
     if verbose {
         let place = if summary.large { ", images among the large sections" } else { "" };
         session.print_detail(format_args!(
@@ -141,8 +150,30 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
             summary.abi,
             summary.host
         ));
+        // LLVM IR as text has no images that a scan finds.
+        if let Some(heading) = super::requires::heading(&options.output, session) {
+            session.print_detail(format_args!("{}", heading.trim_end()));
+        }
     }
     Ok(Status::Yes)
+}
+
+/// Warns of images that OpenMP's runtime of the release leaves out without a word.
+fn warn_of_left_out(options: &WrapOptions, summary: &WrapSummary, session: &Session) {
+    let Some(major) = Release::named(summary.abi).and_then(|release| release.number) else { return };
+    let paths: Vec<PathBuf> = options.images.iter().map(|image| image.path.clone()).collect();
+    let structure_only = Options::default().with_structure_only(true);
+    for file in session.scanner(structure_only).scan(paths).flatten() {
+        for image in file.file().device_images() {
+            for (property, releases) in left_out_by_llvm(image, major) {
+                session.print_warning(&format!(
+                    "{}: {property}: the OpenMP runtime of {} leaves this image out; {releases} load it",
+                    file.file().path,
+                    summary.abi
+                ));
+            }
+        }
+    }
 }
 
 /// Checks that an image has the kernel of each entry. Entries with a size or flags are for variables and functions, and

@@ -15,7 +15,7 @@ fn refused(sandbox: &Sandbox, arguments: &str) -> String {
 /// Returns a directory with a valid image, some invalid ones and an existing output.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
-    sandbox.fixture("answer-gfx90a.hsaco", "good").file("old.o", "old").file("empty", "");
+    sandbox.fixture("answer-gfx90a.hsaco", "good").file("old.o", "\x7fELF, old").file("empty", "");
     sandbox.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]).file("header", &fixture("answer-gfx90a.hsaco")[..40]);
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     sandbox

@@ -5,6 +5,9 @@ use fatbin_core::format::bundle::MAGIC;
 
 use crate::{Run, Sandbox, fixture};
 
+/// An output that a bundle may replace.
+const OLD: &[u8] = b"\x7fELF, old";
+
 const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 const ONE: &str = "hipv4-amdgcn-amd-amdhsa--gfx906";
 const TWO: &str = "hipv4-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-";
@@ -32,7 +35,7 @@ fn refused(run: Run, status: i32) -> String {
 fn bundles_lists_and_unbundles_every_type() {
     let sandbox = sandbox();
     for file_type in ["i", "ii", "cui", "hipi", "d", "ll", "bc", "s", "o", "gch", "ast"] {
-        sandbox.fatbin(&format!("bundle --type {file_type} {} -o b", targets())).ok();
+        sandbox.fatbin(&format!("bundle --raw --type {file_type} {} -o b", targets())).ok();
         for options in [String::new(), format!("--type {file_type}")] {
             assert_eq!(
                 sandbox.fatbin(&format!("list {options} b")).ok(),
@@ -53,14 +56,14 @@ fn compresses_and_decompresses_every_type_except_objects() {
     let sandbox = sandbox();
     for file_type in ["ii", "ll", "bc", "gch"] {
         for how in ["--compress", "--compress=zlib --format-version 2", "--compress=zstd --level 19"] {
-            sandbox.fatbin(&format!("bundle --type {file_type} {how} {} -o b", targets())).ok();
+            sandbox.fatbin(&format!("bundle --raw --type {file_type} {how} {} -o b", targets())).ok();
             assert!(sandbox.read("b").starts_with(b"CCOB"));
             assert_eq!(sandbox.fatbin("list b").ok(), format!("{HOST}\n{ONE}\n{TWO}\n"), "{file_type} {how}");
             sandbox.fatbin(&format!("unbundle --target {TWO}=x2 --target {HOST}=xh b")).ok();
             assert!(sandbox.read("xh") == sandbox.read("host") && sandbox.read("x2") == sandbox.read("two"));
         }
     }
-    let message = refused(sandbox.fatbin(&format!("bundle --type o --compress {} -o b", targets())), 2);
+    let message = refused(sandbox.fatbin(&format!("bundle --raw --type o --compress {} -o b", targets())), 2);
     assert_eq!(message, "host: bundles of object files cannot be compressed");
 }
 
@@ -69,7 +72,7 @@ fn writes_canonical_ids_in_command_line_order() {
     let sandbox = sandbox();
     let targets = "--target hip-amdgcn-amd-amdhsa-gfx90a:xnack-:sramecc+=two --target openmp-nvptx64-nvidia-cuda-sm_70=one \
                    --target host-x86_64-linux-gnu=empty --target hip-amdgcn-amd-amdhsa-fiji=one";
-    sandbox.fatbin(&format!("bundle --type o {targets} -o b")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o {targets} -o b")).ok();
     let expected = "hip-amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-\nopenmp-nvptx64-nvidia-cuda-unknown-sm_70\n\
                     host-x86_64-unknown-linux-gnu-\nhip-amdgcn-amd-amdhsa--gfx803\n";
     assert_eq!(sandbox.fatbin("list b").ok(), expected);
@@ -79,7 +82,7 @@ fn writes_canonical_ids_in_command_line_order() {
 fn bundles_device_objects_without_a_host() {
     let sandbox = sandbox();
     sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-gfx90a-xnack+.hsaco", "b");
-    sandbox.fatbin(&format!("bundle --type o --align 4096 --target {ONE}=a --target {TWO}=b -o out")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --align 4096 --target {ONE}=a --target {TWO}=b -o out")).ok();
     let bytes = sandbox.read("out");
     assert!(bytes.starts_with(MAGIC) && bytes[4096..].starts_with(b"\x7fELF"));
     assert!(sandbox.fatbin("scan out").ok().contains("2 device images"));
@@ -88,7 +91,9 @@ fn bundles_device_objects_without_a_host() {
 #[test]
 fn writes_the_bundle_of_hip_programs_for_an_empty_host() {
     let sandbox = sandbox();
-    sandbox.fatbin(&format!("bundle --type o --align 4096 --target {HOST}=/dev/null --target {ONE}=one -o b")).ok();
+    sandbox
+        .fatbin(&format!("bundle --raw --type o --align 4096 --target {HOST}=/dev/null --target {ONE}=one -o b"))
+        .ok();
     let one = sandbox.read("one");
     let expected = bundle::write(&[(HOST, &b""[..]), (ONE, &one)], 4096).unwrap().to_vec();
     assert_eq!(sandbox.read("b"), expected);
@@ -100,9 +105,9 @@ fn writes_the_bundle_of_hip_programs_for_an_empty_host() {
 fn rejects_an_input_as_the_output() {
     let sandbox = sandbox();
     let refusal = "one: is both input and output";
-    assert_eq!(refused(sandbox.fatbin(&format!("bundle --type bc {} -o one", targets())), 2), refusal);
+    assert_eq!(refused(sandbox.fatbin(&format!("bundle --raw --type bc {} -o one", targets())), 2), refusal);
     assert_eq!(sandbox.read("one"), b"code for one\n");
-    sandbox.fatbin(&format!("bundle --type bc {} -o b", targets())).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc {} -o b", targets())).ok();
     sandbox.shell("mv b one").ok();
     assert_eq!(refused(sandbox.fatbin(&format!("unbundle --target {ONE}=one one")), 2), refusal);
     assert_eq!(sandbox.fatbin("list one").ok().lines().count(), 3);
@@ -112,7 +117,7 @@ fn rejects_an_input_as_the_output() {
 fn reads_a_bundle_from_a_pipe_and_writes_one_to_a_pipe() {
     let sandbox = sandbox();
     let line = format!(
-        "fatbin bundle --type bc {0} -o - | fatbin unbundle --target {TWO}=- - | cmp - two && fatbin bundle --type bc \
+        "fatbin bundle --raw --type bc {0} -o - | fatbin unbundle --target {TWO}=- - | cmp - two && fatbin bundle --raw --type bc \
          --compress {0} -o - | fatbin list -",
         targets()
     );
@@ -122,7 +127,7 @@ fn reads_a_bundle_from_a_pipe_and_writes_one_to_a_pipe() {
 #[test]
 fn unbundles_compatible_code_and_explains_the_choice() {
     let sandbox = sandbox();
-    sandbox.fatbin(&format!("bundle --type bc --target {ONE}=one --target {TWO}=two -o b")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc --target {ONE}=one --target {TWO}=two -o b")).ok();
     let wanted = "hip-amdgcn-amd-amdhsa--gfx906:xnack+";
     let run = sandbox.fatbin(&format!("unbundle --explain --target {wanted}=x b"));
     let expected = format!(
@@ -149,7 +154,7 @@ fn unbundles_compatible_code_and_explains_the_choice() {
 #[test]
 fn allows_missing_targets_and_treats_other_files_as_the_host_file() {
     let sandbox = sandbox();
-    sandbox.fatbin(&format!("bundle --type bc --target {HOST}=host --target {ONE}=one -o b")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc --target {HOST}=host --target {ONE}=one -o b")).ok();
     sandbox.fatbin(&format!("unbundle --allow-missing --target {TWO}=x2 --target {ONE}=x1 b")).ok();
     assert_eq!((sandbox.read("x2"), sandbox.read("x1")), (Vec::new(), sandbox.read("one")));
     sandbox.fatbin(&format!("unbundle --type o --allow-missing --target {TWO}=x2 --target {HOST}=xh host")).ok();
@@ -177,8 +182,8 @@ fn prints_sizes_ratio_speed_and_hash_when_verbose() {
 #[test]
 fn lists_several_bundles_in_one_file_and_rejects_them_as_one() {
     let sandbox = sandbox();
-    sandbox.fatbin(&format!("bundle --type bc --target {ONE}=one -o a")).ok();
-    sandbox.fatbin(&format!("bundle --type bc --compress --target {TWO}=two -o b")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc --target {ONE}=one -o a")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc --compress --target {TWO}=two -o b")).ok();
     let (a, b) = (sandbox.read("a"), sandbox.read("b"));
     sandbox.file("all", [&a[..], &[0; 77], &b, &a].concat());
     assert_eq!(sandbox.fatbin("list all").ok(), format!("{ONE}\n{TWO}\n{ONE}\n"));
@@ -211,8 +216,8 @@ fn reports_each_mistake_in_a_new_bundle_on_one_line() {
     sandbox.file("marked", format!("a\n// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
     sandbox.file("begins-marked", format!("// __CLANG_OFFLOAD_BUNDLE____END__ {HOST}\nb"));
     sandbox.file("mach-o", b"\xcf\xfa\xed\xfe\x07\0\0\x01 and so on");
-    sandbox.fatbin(&format!("bundle --type o {} -o bundled", targets())).ok();
-    sandbox.file("b", "old");
+    sandbox.fatbin(&format!("bundle --raw --type o {} -o bundled", targets())).ok();
+    sandbox.file("b", OLD);
     let shape = "expected <offload kind>-<triple>[-<target id>], for example hip-amdgcn-amd-amdhsa--gfx90a";
     let shape_of_host = shape.replace("hip-amdgcn-amd-amdhsa--gfx90a", "host-x86_64-unknown-linux-gnu-");
     let cases = [
@@ -273,17 +278,17 @@ fn reports_each_mistake_in_a_new_bundle_on_one_line() {
     ];
     for (arguments, message) in cases {
         assert_eq!(refused(sandbox.fatbin(&format!("bundle {arguments} -o b")), 2), message, "{arguments}");
-        assert_eq!(sandbox.read("b"), b"old", "{arguments}");
+        assert_eq!(sandbox.read("b"), OLD, "{arguments}");
     }
     for usage in [
-        "bundle --type q --target x=y -o b",
-        "bundle --type o -o b",
-        "bundle --type o --target x -o b",
-        "bundle --type o --target x= -o b",
-        "bundle --type bc --target x=y --align 3 -o b",
-        "bundle --type bc --target x=y --compress=lz4 -o b",
-        "bundle --type bc --target x=y --level 3 -o b",
-        "bundle --type bc --target x=y --compress --format-version 1 -o b",
+        "bundle --raw --type q --target x=y -o b",
+        "bundle --raw --type o -o b",
+        "bundle --raw --type o --target x -o b",
+        "bundle --raw --type o --target x= -o b",
+        "bundle --raw --type bc --target x=y --align 3 -o b",
+        "bundle --raw --type bc --target x=y --compress=lz4 -o b",
+        "bundle --raw --type bc --target x=y --level 3 -o b",
+        "bundle --raw --type bc --target x=y --compress --format-version 1 -o b",
         "unbundle b",
         "list",
     ] {
@@ -295,8 +300,8 @@ fn reports_each_mistake_in_a_new_bundle_on_one_line() {
 #[test]
 fn reports_a_damaged_bundle_on_one_line_and_touches_no_output() {
     let sandbox = sandbox();
-    sandbox.fatbin(&format!("bundle --type bc {} -o good", targets())).ok();
-    sandbox.fatbin(&format!("bundle --type bc --compress {} -o packed", targets())).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc {} -o good", targets())).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc --compress {} -o packed", targets())).ok();
     let good = sandbox.read("good");
     let put = |at: usize, value: u64| {
         let mut bytes = good.clone();
@@ -386,7 +391,7 @@ fn rejects_duplicate_ids_and_duplicate_outputs() {
         refused(sandbox.fatbin(&format!("unbundle --target {ONE}=x b")), 2),
         format!("b: duplicate entry {ONE}")
     );
-    sandbox.fatbin(&format!("bundle --type bc {} -o b", targets())).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc {} -o b", targets())).ok();
     let twice = format!("unbundle --target {ONE}=x --target {TWO}=./x b");
     assert_eq!(refused(sandbox.fatbin(&twice), 2), "./x: duplicate output; specify another path");
     assert!(!sandbox.path("x").exists());
@@ -400,8 +405,8 @@ fn rejects_duplicate_ids_and_duplicate_outputs() {
 #[test]
 fn rejects_a_type_that_the_bundle_does_not_have() {
     let sandbox = sandbox();
-    sandbox.fatbin(&format!("bundle --type ii {} -o texts", targets())).ok();
-    sandbox.fatbin(&format!("bundle --type bc {} -o binary", targets())).ok();
+    sandbox.fatbin(&format!("bundle --raw --type ii {} -o texts", targets())).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc {} -o binary", targets())).ok();
     let cases = [
         ("bc", "texts", "texts: not a bundle of type bc (LLVM bitcode)"),
         ("ll", "texts", "texts: not a bundle of type ll (LLVM IR as text)"),
@@ -423,7 +428,7 @@ fn links_a_bundled_host_object_and_unbundles_the_original_bytes() {
     };
     sandbox.file("main.c", "int main(void) { return 0; }\n");
     cc("-c main.c -o main.o");
-    sandbox.fatbin(&format!("bundle --type o --target {HOST}=main.o --target {ONE}=one -o b.o")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --target {HOST}=main.o --target {ONE}=one -o b.o")).ok();
     cc("b.o -o program");
     assert!(crate::run(&mut sandbox.command(sandbox.path("program"))).ok().is_empty());
     let program = sandbox.read("program");

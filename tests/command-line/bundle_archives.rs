@@ -127,7 +127,10 @@ fn reads_members_with_several_bundles_back_to_back() {
     let sandbox = sandbox();
     let zstd = bundle(&sandbox, "--type bc --compress", "b");
     let plain = bundle(&sandbox, "--type bc", "b");
-    sandbox.file("new", "newer code\n").fatbin(&format!("bundle --type bc --compress --target {ONE}=new -o b")).ok();
+    sandbox
+        .file("new", "newer code\n")
+        .fatbin(&format!("bundle --raw --type bc --compress --target {ONE}=new -o b"))
+        .ok();
     let other = sandbox.read("b");
     let several = [&zstd[..], &other, &[0; 100], &plain, &other, &[0; 7]].concat();
     sandbox.file("several.a", gnu(&[("s.o", &several)]));
@@ -155,7 +158,7 @@ fn extracts_members_with_the_same_name_in_order() {
 fn extracts_all_compatible_code_and_explains_the_choice() {
     let sandbox = sandbox();
     let a = bundle(&sandbox, "--type bc", "b");
-    sandbox.fatbin("bundle --type bc --target hipv4-amdgcn-amd-amdhsa--gfx90a=two -o b").ok();
+    sandbox.fatbin("bundle --raw --type bc --target hipv4-amdgcn-amd-amdhsa--gfx90a=two -o b").ok();
     sandbox.file("all.a", gnu(&[("a.o", &a), ("b.o", &sandbox.read("b"))]));
     let wanted = "hip-amdgcn-amd-amdhsa--gfx90a:sramecc-:xnack+";
     let run = sandbox.fatbin(&format!("unbundle --explain --target {wanted}=x.a all.a"));

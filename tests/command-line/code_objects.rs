@@ -64,7 +64,7 @@ fn code_that_hip_does_not_load_serves_no_device() {
         sandbox.file(name, code);
         let id = "hipv4-amdgcn-amd-amdhsa--gfx1030";
         let bundle = format!("--type o --target host-x86_64-unknown-linux-gnu=host --target {id}={name} -o b");
-        sandbox.fatbin(&format!("bundle {bundle}")).ok();
+        sandbox.fatbin(&format!("bundle --raw {bundle}")).ok();
         for file in [name, "b"] {
             let select = sandbox.fatbin(&format!("select --device gfx1030 {file}"));
             assert_eq!(select.status, status, "{name} {file}: {}", select.out);
@@ -86,7 +86,7 @@ fn a_container_that_states_another_target_is_a_contradiction() {
         ("v3", "amdgcn-amd-amdhsa--gfx900", "gfx900, the image's own header gfx900:xnack+"),
     ] {
         let targets = format!("--target host-x86_64-unknown-linux-gnu=host --target hipv4-{id}={name}");
-        sandbox.fatbin(&format!("bundle --type o {targets} -o b")).ok();
+        sandbox.fatbin(&format!("bundle --raw --type o {targets} -o b")).ok();
         let expected = format!("the container states {own}");
         for command in ["scan", "verify"] {
             let run = sandbox.fatbin(&format!("{command} b"));
@@ -143,7 +143,7 @@ fn debug_information_without_code_is_no_device_code() {
         sandbox.file(name, bytes);
         let id = "hipv4-amdgcn-amd-amdhsa--gfx90a";
         let targets = format!("--target host-x86_64-unknown-linux-gnu=host --target {id}={name}");
-        sandbox.fatbin(&format!("bundle --type o {targets} -o b")).ok();
+        sandbox.fatbin(&format!("bundle --raw --type o {targets} -o b")).ok();
         for file in [name, "b"] {
             for command in ["scan", "verify", "inspect", "select --device gfx90a", "check --asked-hip gfx90a"] {
                 assert_eq!(sandbox.fatbin(&format!("{command} {file}")).status, 1, "{command} {name}");

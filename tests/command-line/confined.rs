@@ -92,7 +92,7 @@ fn inputs() -> Sandbox {
     sandbox.fixture("answer-sm_90.cubin", "image");
     sandbox.fatbin("pack --kind cuda --compress -o fat image image").ok();
     sandbox
-        .fatbin("bundle --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=answer-gfx90a.hsaco -o bundle")
+        .fatbin("bundle --raw --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=answer-gfx90a.hsaco -o bundle")
         .ok();
     sandbox
 }
@@ -130,7 +130,7 @@ fn without_threads_the_results_are_the_same() {
         "inspect --json fat bundle image",
         "verify --json fat bundle",
         "unbundle --target hip-amdgcn-amd-amdhsa--gfx90a=out bundle",
-        "bundle --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=image -o out",
+        "bundle --raw --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=image -o out",
         "pack --kind cuda --compress -o out image image",
         "transcode --to zstd -o out fat",
         "lock -o - fat bundle",

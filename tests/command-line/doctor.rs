@@ -238,7 +238,7 @@ fn with_symbol(name: &str, section_name: &str, bytes: &[u8], flags: u64) -> Vec<
 fn what_no_wrapper_registers_is_reported() {
     let sandbox = wrapped();
     sandbox.fatbin("pack -o a.offload --image file=a,triple=amdgcn-amd-amdhsa,kind=hip").ok();
-    sandbox.fatbin("bundle --type o -o a.bundle --target host-x86_64-unknown-linux-gnu-=/dev/null --target hip-amdgcn-amd-amdhsa--gfx90a=a").ok();
+    sandbox.fatbin("bundle --raw --type o -o a.bundle --target host-x86_64-unknown-linux-gnu-=/dev/null --target hip-amdgcn-amd-amdhsa--gfx90a=a").ok();
     let (packed, bundle) = (sandbox.read("a.offload"), sandbox.read("a.bundle"));
     let excluded = elf::SHF_EXCLUDE.0;
     sandbox.file("packed.o", with_symbol("x", ".llvm.offloading", &packed, excluded));

@@ -287,7 +287,7 @@ fn install_links_adds_tools_that_compilers_do_not_call() {
 fn roc_obj_lists_and_extracts_code_objects() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a");
-    sandbox.fatbin("bundle --type o --target hip-amdgcn-amd-amdhsa--gfx90a=a -o b").ok();
+    sandbox.fatbin("bundle --raw --type o --target hip-amdgcn-amd-amdhsa--gfx90a=a -o b").ok();
     let list = called(&sandbox, "roc-obj-ls", "b");
     let address = list.out.split_whitespace().last().unwrap();
     assert!(list.status == 0 && address.starts_with("file://b#offset=85&size="), "{}", list.out);
@@ -297,7 +297,7 @@ fn roc_obj_lists_and_extracts_code_objects() {
     let name = address.trim_start_matches("file://").replace(['#', '&'], "-").replace('=', "");
     assert_eq!(sandbox.read(&format!("{name}.co")), sandbox.read("a"));
 
-    sandbox.fatbin("bundle --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=a -o c").ok();
+    sandbox.fatbin("bundle --raw --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=a -o c").ok();
     let run = called(&sandbox, "roc-obj-ls", "c");
     assert!(run.status == 1 && run.out.is_empty() && run.err.contains("compressed"), "{}", run.err);
 }

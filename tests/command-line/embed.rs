@@ -212,7 +212,7 @@ fn the_module_has_a_function_for_each_file() {
 fn mistakes_are_errors_and_leave_no_output() {
     let sandbox = sandbox();
     for (arguments, message) in [
-        ("", "embed: no file given; specify --symbol NAME=FILE"),
+        ("", "embed: no file given; specify NAME=FILE"),
         ("-s x=one -s x_end=three", "duplicate symbol x_end: the end of x and the start of x_end; rename one of them"),
         ("-s x=one -s x=three", "duplicate symbol x: the start of x and the start of x; rename one of them"),
         ("-s x=one --index x_end", "duplicate symbol x_end: the end of x and the index x_end; rename one of them"),
@@ -236,7 +236,7 @@ fn mistakes_are_errors_and_leave_no_output() {
             "-s x=one --large always --host arm64-apple-macosx",
             "--large always: objects for arm64-apple-macosx have no large sections; omit it",
         ),
-        ("one", "one: no name; specify --symbol NAME=one or --symbols binary"),
+        ("one", "one: no name; specify NAME=one or --symbols binary"),
         ("-s x=missing", "missing: cannot open: no such file or directory"),
         ("-s x=one --header o", "o: duplicate output; specify another path"),
         ("-s x=one --host pdp11", ""),
@@ -287,7 +287,7 @@ fn verbose_prints_host_and_size() {
 fn sections_for_containers_hold_nothing_else() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a");
-    sandbox.fatbin("bundle --type o --align 4096 --target hipv4-amdgcn-amd-amdhsa--gfx90a=a -o a.hipfb").ok();
+    sandbox.fatbin("bundle --raw --type o --align 4096 --target hipv4-amdgcn-amd-amdhsa--gfx90a=a -o a.hipfb").ok();
     sandbox.fatbin("embed -o a.o --symbol __hip_fatbin_1=a.hipfb --section .hip_fatbin --align 4096").ok();
     let table = sandbox.fatbin("scan -v a.o").ok();
     assert!(table.contains(" 1 device image\n") && table.contains(" 0 unexplained"), "{table}");

@@ -106,8 +106,8 @@ pub fn bundles() -> Sandbox {
     let noise: Vec<u8> = (0..LARGE as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     sandbox.file("one", &noise).file("two", [&noise[1..], b"2"].concat()).file("host", "host");
     let targets = format!("--target {HOST}=host --target {ONE}=one --target {TWO}=two");
-    sandbox.fatbin(&format!("bundle --type bc {targets} -o b")).ok();
-    sandbox.fatbin(&format!("bundle --type bc --compress {targets} -o z")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc {targets} -o b")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc --compress {targets} -o z")).ok();
     sandbox
 }
 
@@ -133,7 +133,11 @@ fn with_change(sandbox: &Sandbox, arguments: &str, change: impl FnOnce(&Path)) -
 fn two_inputs() -> [String; 3] {
     let pack = "pack -o out --image file=image,kind=hip --image file=-,kind=hip".to_owned();
     let targets = format!("--target {HOST}=image --target {ONE}=-");
-    [pack, format!("bundle --type bc -o out {targets}"), format!("bundle --type bc --compress -o out {targets}")]
+    [
+        pack,
+        format!("bundle --raw --type bc -o out {targets}"),
+        format!("bundle --raw --type bc --compress -o out {targets}"),
+    ]
 }
 
 #[test]
@@ -144,7 +148,7 @@ fn an_input_that_is_truncated_is_an_error_and_leaves_nothing() {
             let image = [fixture("answer-gfx90a.hsaco"), vec![7; LARGE]].concat();
             sandbox.file("image", image);
             if is_update {
-                sandbox.file("out", "old");
+                sandbox.file("out", "\x7fELF, old");
             }
             let output = with_change(&sandbox, &command, |path| {
                 File::options().write(true).open(path).unwrap().set_len(10).unwrap();
@@ -152,7 +156,7 @@ fn an_input_that_is_truncated_is_an_error_and_leaves_nothing() {
             let err = refused(&output);
             assert!(err.starts_with("fatbin: image: truncated while it was being read"), "{command}: {err}");
             assert_eq!(sandbox.names(), if is_update { vec!["image", "out"] } else { vec!["image"] }, "{command}");
-            assert!(!is_update || sandbox.read("out") == b"old");
+            assert!(!is_update || sandbox.read("out") == b"\x7fELF, old");
         }
     }
 }
@@ -169,10 +173,13 @@ fn an_input_that_grows_or_is_overwritten_is_an_error_and_leaves_nothing() {
     for command in two_inputs() {
         for change in [&grow as &dyn Fn(&Path), &overwrite] {
             let sandbox = Sandbox::new();
-            sandbox.fixture("answer-gfx90a.hsaco", "image").file("out", "old");
+            sandbox.fixture("answer-gfx90a.hsaco", "image").file("out", "\x7fELF, old");
             let err = refused(&with_change(&sandbox, &command, change));
             assert_eq!(err, "fatbin: image: changed while it was being read", "{command}");
-            assert_eq!((sandbox.names(), sandbox.read("out")), (vec!["image".into(), "out".into()], b"old".to_vec()));
+            assert_eq!(
+                (sandbox.names(), sandbox.read("out")),
+                (vec!["image".into(), "out".into()], b"\x7fELF, old".to_vec())
+            );
         }
     }
 }
@@ -212,13 +219,13 @@ fn blocked_unbundle(sandbox: &Sandbox) -> Running {
 fn a_signal_ends_the_program_and_leaves_nothing() {
     for (name, number) in [("HUP", 1), ("INT", 2), ("TERM", 15), ("KILL", 9)] {
         let sandbox = bundles();
-        sandbox.file("out", "old");
+        sandbox.file("out", "\x7fELF, old");
         let before = sandbox.names();
         let running = blocked_unbundle(&sandbox);
         running.signal(name);
         let output = running.finish();
         assert_eq!(output.status.signal(), Some(number), "{output:?}");
-        assert_eq!(sandbox.read("out"), b"old");
+        assert_eq!(sandbox.read("out"), b"\x7fELF, old");
         std::fs::remove_file(sandbox.path("fifo")).unwrap();
         assert_eq!(sandbox.names(), before, "{name}");
     }
@@ -243,19 +250,19 @@ fn an_ignored_signal_stays_ignored() {
 fn a_file_size_limit_ends_the_program_and_leaves_nothing() {
     const SIGXFSZ: i32 = 25;
     let sandbox = bundles();
-    sandbox.file("out", "old");
+    sandbox.file("out", "\x7fELF, old");
     let before = sandbox.names();
     let script = format!("ulimit -c 0; ulimit -f 100; exec fatbin unbundle --target {ONE}=out b");
     let mut command = sandbox.command("sh");
     restore_signals(&mut command);
     let output = command.args(["-c", &script]).env("PATH", crate::path_with_program()).output().unwrap();
     assert_eq!(output.status.signal(), Some(SIGXFSZ), "{output:?}");
-    assert_eq!((sandbox.names(), sandbox.read("out")), (before, b"old".to_vec()));
+    assert_eq!((sandbox.names(), sandbox.read("out")), (before, b"\x7fELF, old".to_vec()));
 }
 
 #[test]
 fn a_reader_that_goes_away_takes_back_the_other_output() {
-    for old in [None, Some("old")] {
+    for old in [None, Some("\x7fELF, old")] {
         for is_linked in [false, true] {
             let sandbox = bundles();
             if let Some(old) = old {
@@ -272,7 +279,7 @@ fn a_reader_that_goes_away_takes_back_the_other_output() {
             std::fs::remove_file(sandbox.path("fifo")).unwrap();
             assert_eq!(sandbox.names(), before);
             for name in ["out", "link"].iter().filter(|name| sandbox.path(name).exists()) {
-                assert_eq!(sandbox.read(name), b"old", "{name}");
+                assert_eq!(sandbox.read(name), b"\x7fELF, old", "{name}");
             }
         }
     }
@@ -284,13 +291,13 @@ fn standard_output_gets_nothing_of_a_bundle_with_a_wrong_hash() {
     let mut bytes = sandbox.read("z");
     // The hash is the last field of the header of version 3, and the second last of version 2.
     bytes[24] ^= 1;
-    sandbox.file("z", bytes).file("out", "old");
+    sandbox.file("z", bytes).file("out", "\x7fELF, old");
     for output in ["-", "/dev/stdout", "out"] {
         let run = sandbox.fatbin(&format!("unbundle --target {ONE}={output} z"));
         assert_eq!((run.status, run.out.as_str(), run.err.lines().count()), (2, "", 1), "{}", run.err);
         assert!(run.err.contains("hash"), "{}", run.err);
     }
-    assert_eq!(sandbox.read("out"), b"old");
+    assert_eq!(sandbox.read("out"), b"\x7fELF, old");
 }
 
 #[test]

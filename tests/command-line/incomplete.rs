@@ -59,8 +59,8 @@ fn no_command_accepts_a_cut_image_or_container() {
     let sandbox = sandbox();
     sandbox.file("none", "").fatbin("pack -o packed a b").ok();
     let targets = "--target host-x86_64-unknown-linux-gnu=none --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
-    sandbox.fatbin(&format!("bundle --type o -o bundle {targets}")).ok();
-    sandbox.fatbin(&format!("bundle --type o --compress -o ccob {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o -o bundle {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --compress -o ccob {targets}")).ok();
     for name in ["a", "b", "packed", "bundle", "ccob"] {
         cuts_are_rejected(&sandbox, name, &[]);
     }
@@ -134,8 +134,8 @@ fn wrap_rejects_cut_fat_binaries_and_images() {
     let size = 16 + u64::from_le_bytes(object[start + 8..start + 16].try_into().unwrap()) as usize;
     sandbox.file("fatbin", &object[start..start + size]);
     let targets = "--target host-x86_64-unknown-linux-gnu=none --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
-    sandbox.fatbin(&format!("bundle --type o -o bundle {targets}")).ok();
-    sandbox.fatbin(&format!("bundle --type o --compress -o ccob {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o -o bundle {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --compress -o ccob {targets}")).ok();
     for (kind, name) in
         [("cuda", "fatbin"), ("hip", "bundle"), ("hip", "ccob"), ("cuda", "c.ptx"), ("cuda", "b"), ("hip", "a")]
     {

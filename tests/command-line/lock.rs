@@ -39,7 +39,7 @@ fn records_decompressed_sizes_and_the_codec_of_the_container() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a").file("host", "");
     let ids = "--target host-x86_64-unknown-linux-gnu=host --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
-    sandbox.fatbin(&format!("bundle --type bc --compress {ids} -o bundle")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc --compress {ids} -o bundle")).ok();
     let lock = without_hashes(sandbox.fatbin("lock bundle -o -").ok().as_bytes());
     assert!(
         lock.contains("\nunit kind=hip image=elf triple=amdgcn-amd-amdhsa in=ccob codec=zstd debug=none\n"),

@@ -95,8 +95,9 @@ mod size;
 mod spellings;
 #[cfg(unix)]
 mod split;
-#[cfg(target_os = "linux")]
 mod stacks;
+#[cfg(target_os = "linux")]
+mod stated_targets;
 #[cfg(target_os = "linux")]
 mod streams;
 mod strip;

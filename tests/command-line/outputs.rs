@@ -19,7 +19,7 @@ fn an_output_keeps_the_mode_of_the_file_that_it_replaces() {
         "lock -o out image".to_owned(),
         "extract --to out image".to_owned(),
         "wrap --kind openmp -o out image".to_owned(),
-        format!("bundle --type bc -o out --target {HOST}=host --target {ONE}=one"),
+        format!("bundle --raw --type bc -o out --target {HOST}=host --target {ONE}=one"),
         format!("unbundle --target {ONE}=out b"),
         "extract --name out image".to_owned(),
     ];
@@ -44,7 +44,7 @@ fn a_dangling_link_is_followed() {
     symlink("directory/second", sandbox.path("first")).unwrap();
     symlink("real", sandbox.path("directory/second")).unwrap();
     for target in
-        [format!("unbundle --target {ONE}=first b"), format!("bundle --type bc -o first --target {HOST}=host")]
+        [format!("unbundle --target {ONE}=first b"), format!("bundle --raw --type bc -o first --target {HOST}=host")]
     {
         sandbox.fatbin(&target).ok();
         assert!(sandbox.path("first").is_symlink() && sandbox.path("directory/second").is_symlink());

@@ -80,7 +80,7 @@ fn packs_to_a_pipe_but_not_over_an_input() {
 #[test]
 fn rejects_invalid_images_and_keeps_the_old_output() {
     let sandbox = Sandbox::new();
-    sandbox.file("text", "text").file("empty", "").file("old", "old").fixture("answer-gfx90a.hsaco", "a");
+    sandbox.file("text", "text").file("empty", "").file("old", "\x7fELF, old").fixture("answer-gfx90a.hsaco", "a");
     sandbox.file("cut", &fixture("answer-gfx90a.hsaco")[..2000]);
     let cases = [
         ("", "pack: no image given; pass IMAGE or --image file=IMAGE"),
@@ -105,7 +105,7 @@ fn rejects_invalid_images_and_keeps_the_old_output() {
     for (arguments, message) in cases {
         let run = sandbox.fatbin(&format!("pack -o old {arguments}"));
         assert_eq!((run.status, run.out.as_str(), run.err), (2, "", format!("fatbin: {message}\n")), "{arguments}");
-        assert_eq!(sandbox.read("old"), b"old");
+        assert_eq!(sandbox.read("old"), b"\x7fELF, old");
     }
 }
 
@@ -127,7 +127,7 @@ fn release_determines_kind_numbers_and_format_version() {
 #[test]
 fn writes_nothing_that_scan_refuses() {
     let sandbox = Sandbox::new();
-    sandbox.file("a.bin", "one").file("out", "old");
+    sandbox.file("a.bin", "one").file("out", "\x7fELF, old");
     let properties: String = (0..3000).map(|number| format!(",k{number}=v")).collect();
     let long = "x".repeat(100_000);
     let cases = [
@@ -142,7 +142,8 @@ fn writes_nothing_that_scan_refuses() {
         for version in ["1", "2", "3"] {
             let image = format!("file=a.bin,triple={triple}");
             let arguments = ["pack", "--format-version", version, "-o", "out", "--image", &image];
-            let run = crate::run(sandbox.file("out", "old").command(env!("CARGO_BIN_EXE_fatbin")).args(arguments));
+            let run =
+                crate::run(sandbox.file("out", "\x7fELF, old").command(env!("CARGO_BIN_EXE_fatbin")).args(arguments));
             let scan = sandbox.fatbin("scan --json out");
             match run.status {
                 0 => {
@@ -151,7 +152,7 @@ fn writes_nothing_that_scan_refuses() {
                     assert_eq!(*read, triple.split(',').next().unwrap());
                 }
                 _ => {
-                    assert_eq!((run.status, sandbox.read("out").as_slice()), (2, &b"old"[..]), "{}", run.err);
+                    assert_eq!((run.status, sandbox.read("out").as_slice()), (2, &b"\x7fELF, old"[..]), "{}", run.err);
                     assert!(run.err.starts_with("fatbin: out: not written: offload binary "), "{}", run.err);
                     assert_eq!(run.err.lines().count(), 1, "{}", run.err);
                     assert!(run.err.chars().count() <= 1000);
@@ -161,7 +162,9 @@ fn writes_nothing_that_scan_refuses() {
     }
     let id = format!("hip-amdgcn-{}-amdhsa--gfx906=a.bin", "x".repeat(5000));
     let run = crate::run(
-        sandbox.command(env!("CARGO_BIN_EXE_fatbin")).args(["bundle", "--type", "bc", "-o", "out", "--target", &id]),
+        sandbox
+            .command(env!("CARGO_BIN_EXE_fatbin"))
+            .args(["bundle", "--raw", "--type", "bc", "-o", "out", "--target", &id]),
     );
     let message = "fatbin: out: not written: bundle entry id at 0x0: an ID contains a line break or NUL, or is too long; \
                    use fewer or shorter names, without NUL and line breaks\n";

@@ -33,7 +33,7 @@ fn sandbox() -> Sandbox {
     }
     sandbox.file("images", bytes);
     let ids = "--target host-x86_64-unknown-linux-gnu=host --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
-    sandbox.fatbin(&format!("bundle --type bc --compress {ids} -o bundle")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc --compress {ids} -o bundle")).ok();
     let mut bundle = sandbox.read("bundle");
     // The hash: after magic, version, method and two sizes of 64 bits.
     bundle[24] ^= 1;

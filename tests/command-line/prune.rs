@@ -9,7 +9,7 @@ fn sandbox() -> Sandbox {
     sandbox.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
     let ids = "--target host-x86_64-unknown-linux-gnu=/dev/null --target hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+=xnack \
                --target hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-=amd";
-    sandbox.fatbin(&format!("bundle --type o --align 4096 {ids} -o hip")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --align 4096 {ids} -o hip")).ok();
     sandbox.fatbin("pack --kind cuda -o cuda sm90 sm80.ptx").ok();
     sandbox.fatbin("pack -o offload amd sm90").ok();
     for kind in ["cuda", "hip"] {

@@ -19,8 +19,8 @@ fn sandbox() -> Sandbox {
     sandbox.fixture("answer-gfx90a-xnack+.hsaco", "xnack").fixture("answer-sm_90.cubin", "sm90");
     sandbox.file("old.ptx", ptx(500)).file("small.ptx", ptx(100)).file("large.ptx", ptx(1000));
     let ids = "--target host-x86_64-unknown-linux-gnu=/dev/null --target hipv4-amdgcn-amd-amdhsa--gfx90a=debug";
-    sandbox.fatbin(&format!("bundle --type o --align 4096 {ids} -o plain")).ok();
-    sandbox.fatbin(&format!("bundle --type o --compress --level 1 {ids} -o ccob")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --align 4096 {ids} -o plain")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --compress --level 1 {ids} -o ccob")).ok();
     sandbox.fatbin("pack --kind cuda -o cuda sm90 old.ptx").ok();
     sandbox.fatbin("pack --kind cuda --compress=lz4 -o lz4 sm90 old.ptx").ok();
     sandbox.fatbin("pack -o offload debug sm90").ok();

@@ -160,7 +160,7 @@ fn a_group_is_unknown_and_at_least_what_its_images_need() {
 fn bundles_and_offload_binaries_need_rocm_and_llvm() {
     let sandbox = sandbox();
     sandbox.file("none", "");
-    let bundle = "bundle --type o --target host-x86_64-unknown-linux-gnu=none";
+    let bundle = "bundle --raw --type o --target host-x86_64-unknown-linux-gnu=none";
     let id = "hipv4-amdgcn-amd-amdhsa--gfx90a";
     sandbox.fatbin(&format!("{bundle} -o plain --target {id}=g")).ok();
     assert_eq!(total(&sandbox, "plain"), "ROCm 6.3");

@@ -20,8 +20,32 @@ fn code_object(version: u8) -> Vec<u8> {
 fn openmp(version: u8) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.file("code", code_object(version));
-    sandbox.fatbin("wrap --kind openmp --abi llvm19 --allow-missing-kernels -o w.o code").ok();
+    assert_eq!(sandbox.fatbin("wrap --kind openmp --abi llvm19 --allow-missing-kernels -o w.o code").status, 0);
     sandbox
+}
+
+#[test]
+fn wrap_warns_of_images_that_the_runtime_leaves_out() {
+    let sandbox = Sandbox::new();
+    for (version, left_out) in
+        [(3, &["llvm19", "llvm22", "llvm24"][..]), (4, &["llvm22", "llvm24"]), (5, &[]), (6, &["llvm19"])]
+    {
+        sandbox.file("code", code_object(version));
+        for abi in ["llvm16", "llvm19", "llvm22", "llvm24"] {
+            let run = sandbox.fatbin(&format!("wrap --kind openmp --abi {abi} -o w.o code"));
+            let warning =
+                format!("code: code object version {version}: the OpenMP runtime of {abi} leaves this image out");
+            assert_eq!(
+                (run.status, run.err.contains(&warning)),
+                (0, left_out.contains(&abi)),
+                "{version}: {}",
+                run.err
+            );
+        }
+        sandbox.fatbin("wrap --kind hip -o w.o code").ok();
+    }
+    let run = sandbox.fatbin("wrap --kind openmp --abi llvm16 -v -o w.o code");
+    assert!(run.err.ends_with("fatbin: w.o: 1 image: ROCm 6.3, LLVM 15 to 16 and LLVM 22 or newer\n"), "{}", run.err);
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn lists_every_member_of_a_wheel() {
 fn a_container_over_the_limit_hides_no_other() {
     let sandbox = Sandbox::new();
     sandbox.file("large", [1; 5000]);
-    sandbox.fatbin("bundle --type bc --compress --target hip-amdgcn-amd-amdhsa--gfx90a=large -o bundle").ok();
+    sandbox.fatbin("bundle --raw --type bc --compress --target hip-amdgcn-amd-amdhsa--gfx90a=large -o bundle").ok();
     sandbox.fixture("answer-gfx90a.hsaco", "image").fatbin("pack -o packed image").ok();
     // The search by magic charges its parts, of 4 MiB, one by one.
     let apart = vec![0; 5 << 20];

@@ -54,7 +54,7 @@ fn sandbox() -> (Sandbox, &'static str) {
     sandbox.fatbin("wrap --kind hip -o hip.o g").ok();
     sandbox.fatbin("wrap --kind cuda -o cuda.o b").ok();
     sandbox.fatbin("pack --compress -o packed --image file=a,kind=hip,note=first b").ok();
-    sandbox.fatbin("bundle --type o -o bundle --target host-x86_64-unknown-linux-gnu=/dev/null --target hip-amdgcn-amd-amdhsa--gfx908=g").ok();
+    sandbox.fatbin("bundle --raw --type o -o bundle --target host-x86_64-unknown-linux-gnu=/dev/null --target hip-amdgcn-amd-amdhsa--gfx908=g").ok();
     sandbox.file("broken", [0x10, 0xff, 0x10, 0xad]).file("text", "nothing").file("m.bc", b"BC\xc0\xde and so on");
     (sandbox, "openmp.o hip.o cuda.o packed bundle a c.ptx broken text m.bc missing")
 }

@@ -23,7 +23,9 @@ fn bundle(ids: &[&str]) -> Sandbox {
         targets += &format!(" --target hipv4-amdgcn-amd-amdhsa--{id}=code{number}");
     }
     sandbox.file("none", "");
-    sandbox.fatbin(&format!("bundle --type o -o bundle --target host-x86_64-unknown-linux-gnu=none{targets}")).ok();
+    sandbox
+        .fatbin(&format!("bundle --raw --type o -o bundle --target host-x86_64-unknown-linux-gnu=none{targets}"))
+        .ok();
     sandbox
 }
 
@@ -115,7 +117,7 @@ fn reads_ids_of_compressed_bundles() {
     let sandbox = Sandbox::new();
     sandbox.fixture(GPU, "code").file("none", "");
     let targets = "--target host-x86_64-unknown-linux-gnu=none --target hipv4-amdgcn-amd-amdhsa--gfx90a=code";
-    sandbox.fatbin(&format!("bundle --type o --compress -o bundle {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --compress -o bundle {targets}")).ok();
     let document = document(&sandbox, &format!("--device {DEVICE} bundle"));
     let choice = &document["files"][0]["choices"][0];
     assert_eq!((&choice["type"], &choice["answers"][0]["chosen"]), (&json!("ccob"), &json!(0)));

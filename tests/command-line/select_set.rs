@@ -33,7 +33,7 @@ fn amd_set() -> Sandbox {
         .fixture("answer-sm_90.cubin", "set/torch/x.cubin");
     let targets = "--target host-x86_64-unknown-linux-gnu=/dev/null --target hipv4-amdgcn-amd-amdhsa--gfx942=a \
                    --target hipv4-amdgcn-amd-amdhsa--gfx1030=b";
-    sandbox.fatbin(&format!("bundle --type o -o set/torch/hip.bundle {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o -o set/torch/hip.bundle {targets}")).ok();
     sandbox
 }
 

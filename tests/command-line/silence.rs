@@ -12,7 +12,7 @@ pub const LINES: [&str; 59] = [
     "doctor -- ld INPUT -o out",
     "pack -o out --image file=INPUT,triple=nvptx64,kind=cuda",
     "pack --kind cuda -o out INPUT",
-    "bundle --type o -o out --target hip-amdgcn-amd-amdhsa--gfx90a=INPUT",
+    "bundle --raw --type o -o out --target hip-amdgcn-amd-amdhsa--gfx90a=INPUT",
     "unbundle --type o --target hip-amdgcn-amd-amdhsa--gfx90a=out INPUT",
     "list INPUT",
     "scan INPUT",

@@ -13,8 +13,8 @@ fn sandbox() -> Sandbox {
     sandbox.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
     sandbox.fixture("answer-sm_90.cubin", "sm90").fixture("answer-sm_80.ptx", "sm80.ptx");
     let ids = "--target host-x86_64-unknown-linux-gnu=sm80.ptx --target hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+=xnack";
-    sandbox.fatbin(&format!("bundle --type o {ids} -o plain")).ok();
-    sandbox.fatbin(&format!("bundle --type o --compress {ids} -o ccob")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o {ids} -o plain")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --compress {ids} -o ccob")).ok();
     sandbox.fatbin("pack --kind cuda -o fatbin sm90 sm80.ptx").ok();
     sandbox.fatbin("pack --kind cuda --compress -o compressed sm90 sm80.ptx").ok();
     sandbox.fatbin("wrap --kind openmp -o openmp.o amd sm90").ok();

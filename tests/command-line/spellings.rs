@@ -12,7 +12,10 @@ fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a");
     for (name, id) in [("legacy", LEGACY), ("subarch", SUBARCH), ("short", SHORT)] {
-        assert_eq!(sandbox.fatbin(&format!("bundle --type o --id-style as-given --target {id}=a -o {name}")).status, 0);
+        assert_eq!(
+            sandbox.fatbin(&format!("bundle --raw --type o --id-style as-given --target {id}=a -o {name}")).status,
+            0
+        );
     }
     sandbox
 }
@@ -28,7 +31,7 @@ fn bundle_writes_the_requested_spelling_and_warns_of_ids_that_hip_does_not_find(
     ];
     for (style, stored) in rows {
         for (given, stored) in [LEGACY, SUBARCH, SHORT].into_iter().zip(stored) {
-            let run = sandbox.fatbin(&format!("bundle --type o {style} --target {given}=a -o out"));
+            let run = sandbox.fatbin(&format!("bundle --raw --type o {style} --target {given}=a -o out"));
             let warning = match stored {
                 LEGACY => String::new(),
                 _ => format!("fatbin: warning: {stored}: no HIP runtime finds this entry; use --id-style legacy\n"),
@@ -37,8 +40,10 @@ fn bundle_writes_the_requested_spelling_and_warns_of_ids_that_hip_does_not_find(
             assert_eq!(sandbox.fatbin("list out").ok(), format!("{stored}\n"), "{style} {given}");
         }
     }
-    let openmp = sandbox
-        .fatbin(&format!("bundle --type o --id-style subarch --target {}=a -o out", LEGACY.replace("hip", "openmp")));
+    let openmp = sandbox.fatbin(&format!(
+        "bundle --raw --type o --id-style subarch --target {}=a -o out",
+        LEGACY.replace("hip", "openmp")
+    ));
     assert_eq!((openmp.status, openmp.err.as_str()), (0, ""), "libomptarget does not read IDs");
 }
 
@@ -65,7 +70,7 @@ fn bundle_refuses_two_spellings_of_one_target_and_targets_without_a_spelling() {
         ),
     ];
     for (arguments, message) in cases {
-        let run = sandbox.fatbin(&format!("bundle --type o {arguments} -o out"));
+        let run = sandbox.fatbin(&format!("bundle --raw --type o {arguments} -o out"));
         let last = run.err.lines().last().unwrap_or_default();
         assert_eq!((run.status, last), (2, format!("fatbin: {message}").as_str()), "{arguments}");
     }

@@ -20,8 +20,8 @@ fn sandbox() -> (Sandbox, Vec<&'static str>) {
     sandbox.fatbin("pack --kind cuda --compress=zstd -o zstd.fatbin c p.ptx").ok();
     sandbox.fatbin("pack --kind cuda --concat --compress=zstd -o group.fatbin c p.ptx").ok();
     sandbox.fatbin("pack --compress -o packed a c").ok();
-    sandbox.fatbin(&format!("bundle --type o --compress -o ccob {targets}")).ok();
-    sandbox.fatbin(&format!("bundle --type o -o bundle {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --compress -o ccob {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o -o bundle {targets}")).ok();
     let files = ["hip.o", "openmp.o", "cuda.o", "zstd.fatbin", "group.fatbin", "packed", "ccob", "bundle", "a"];
     (sandbox, files.to_vec())
 }
@@ -182,7 +182,7 @@ fn only_registered_code_objects_for_amd_are_moved_to_archives() {
         [2 << 16 | 19, 1, 3 << 16 | 33, 2, 1, 5 << 16 | 54, 1, 3, 0, 2, 2 << 16 | 248, 4, 1 << 16 | 253, 1 << 16 | 56];
     sandbox.file("module.spv", words.into_iter().chain(function).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
     let targets = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=a --target hip-spirv64-amd-amdhsa--amdgcnspirv=module.spv";
-    sandbox.fatbin(&format!("bundle --type o -o mixed {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o -o mixed {targets}")).ok();
     sandbox.fatbin("wrap --allow-missing-kernels --kind hip --entry k=k -o spirv.o mixed").ok();
     let run = sandbox.fatbin("split spirv.o -o parts --to kpack");
     assert_eq!(run.status, 2, "{}", run.err);

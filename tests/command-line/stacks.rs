@@ -15,7 +15,7 @@ const COMMANDS: [&str; 11] = [
     "diff in.zip one.so",
     "requires --json in.zip",
     "extract -o out in.zip",
-    "bundle --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=image -o bundle",
+    "bundle --raw --type o --compress --target hip-amdgcn-amd-amdhsa--gfx90a=image -o bundle",
 ];
 
 /// Creates a package of archives that are as deep as they are opened.

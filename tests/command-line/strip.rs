@@ -24,7 +24,7 @@ fn sandbox() -> Sandbox {
     sandbox.fixture(CUBIN, "cubin").fixture(CODE_OBJECT, "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
     let ids = "--target host-x86_64-unknown-linux-gnu=/dev/null --target hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+=xnack \
                --target hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-=amd";
-    sandbox.fatbin(&format!("bundle --type o --align 4096 {ids} -o bundle")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --align 4096 {ids} -o bundle")).ok();
     sandbox.fatbin("pack --kind cuda -o cuda cubin").ok();
     sandbox.fatbin("pack --abi llvm23 -o offload amd cubin").ok();
     sandbox.fatbin("wrap --kind cuda -o cuda.o cuda").ok();

@@ -55,7 +55,7 @@ fn inputs() -> Sandbox {
     sandbox.fatbin(&format!("wrap --kind openmp -o in/many.so {code_objects}")).ok();
     let target = |name: &str, arch: &str| format!(" --target hip-amdgcn-amd-amdhsa--{arch}={name}");
     let targets = target("d.hsaco", "gfx90a") + &target("e.hsaco", "gfx942") + &target("d.hsaco", "gfx906");
-    sandbox.fatbin(&format!("bundle --type o --compress{targets} -o bundle")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --compress{targets} -o bundle")).ok();
     sandbox.file("in/bundles", sandbox.read("bundle").repeat(9));
     let mut damaged = sandbox.read("in/fat");
     for at in (500..damaged.len()).step_by(6000) {
@@ -185,7 +185,7 @@ fn limited_inputs() -> Sandbox {
     }
     sandbox.fatbin(&format!("pack --kind cuda --compress -o fat {}", "a.cubin c.ptx ".repeat(6))).ok();
     let targets = " --target hip-amdgcn-amd-amdhsa--gfx90a=d.hsaco --target hip-amdgcn-amd-amdhsa--gfx942=e.hsaco";
-    sandbox.fatbin(&format!("bundle --type o --compress{targets} -o bundle")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --compress{targets} -o bundle")).ok();
     sandbox.file("bundles", sandbox.read("bundle").repeat(6));
     sandbox.fatbin("wrap --kind cuda -o fat.o fat").ok();
     // Batches of one image, so that several threads extract.

@@ -8,7 +8,7 @@ fn sandbox() -> Sandbox {
     sandbox.fixture("answer-gfx90a.hsaco", "amd").fixture("answer-gfx90a-xnack+.hsaco", "xnack");
     sandbox.fixture("answer-sm_90.cubin", "sm90").fixture("answer-sm_80.ptx", "sm80.ptx");
     let ids = "--target host-x86_64-unknown-linux-gnu=/dev/null --target hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+=xnack";
-    sandbox.fatbin(&format!("bundle --type o --align 4096 {ids} -o hip")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --align 4096 {ids} -o hip")).ok();
     sandbox.fatbin("pack --kind cuda -o cuda sm90 sm80.ptx").ok();
     sandbox.fatbin("pack --abi llvm23 -o offload amd sm90").ok();
     sandbox.fatbin("wrap --kind hip -o hip.o hip").ok();

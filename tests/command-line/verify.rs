@@ -7,7 +7,7 @@ fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-gfx90a.hsaco", "a").fixture("answer-sm_90.cubin", "b").file("none", "");
     let targets = "--target host-x86_64-unknown-linux-gnu=none --target hipv4-amdgcn-amd-amdhsa--gfx90a=a";
-    sandbox.fatbin(&format!("bundle --type o --compress -o bundle {targets}")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type o --compress -o bundle {targets}")).ok();
     sandbox.fatbin("wrap --kind openmp -o good a b").ok();
     sandbox
 }

@@ -55,7 +55,13 @@ const WRITERS: [Writer; 27] = [
     writer("embed", "rust", Text, "--symbol k=image --symbols-from list -o o --rust OUT", &["image", "list"]),
     writer("doctor", "script", Text, "--script OUT host.o", &["host.o"]),
     writer("pack", "output", Code, "-o OUT image", &["image"]),
-    writer("bundle", "output", Code, "--type bc --target HOST=image --target ONE=cubin -o OUT", &["image", "cubin"]),
+    writer(
+        "bundle",
+        "output",
+        Code,
+        "--raw --type bc --target HOST=image --target ONE=cubin -o OUT",
+        &["image", "cubin"],
+    ),
     writer("unbundle", "targets", Code, "--target ONE=OUT bundle", &["bundle"]),
     writer("extract", "to", Code, "--to OUT --files-from paths", &["image", "paths"]),
     writer("extract", "output", CodeIn(None), "-o OUT --name NAME image", &["image"]),
@@ -100,7 +106,7 @@ fn inputs() -> Sandbox {
     sandbox.file("policy", "[archs]\nforbid = [\"sm_70\"]\n[images]\nproven = true\n").file("paths", "image\n");
     sandbox.fatbin("wrap --kind openmp -o host.o image").ok();
     sandbox.fatbin("pack --kind cuda -o fat cubin kernel.ptx").ok();
-    sandbox.fatbin(&format!("bundle --type bc --target {HOST}=image --target {ONE}=cubin -o bundle")).ok();
+    sandbox.fatbin(&format!("bundle --raw --type bc --target {HOST}=image --target {ONE}=cubin -o bundle")).ok();
     sandbox.fatbin("lock -o baseline image").ok();
     sandbox.fatbin("strip --device-debug -o o --proof proof cubin").ok();
     sandbox.fatbin("split host.o -o parts").ok();

@@ -49,6 +49,7 @@ pub fn options(remedy: &Remedy) -> Options {
         Remedy::SpecifyHost => ("", "; specify --host TRIPLE"),
         Remedy::SpecifyRelease => ("", "; specify the release with --abi"),
         Remedy::ChangeRelease => ("--abi ", ""),
+        Remedy::TakeReleaseOfObjects => ("", "; use --abi auto"),
         Remedy::SpellLegacy => ("", "; use --id-style legacy"),
         Remedy::AllowSmallImages => ("--large-images always: ", "; omit it"),
         Remedy::AllowSmallImagesOrEmitObject => ("--large-images always: ", "; omit it or use --emit object"),

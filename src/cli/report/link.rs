@@ -13,7 +13,7 @@ const SCHEMA: &str = "fatbin.link/1";
 /// Returns the document, with a final newline.
 pub fn link_json(report: &LinkReport) -> String {
     json_document(SCHEMA, |json| {
-        json.field("output", report.output.to_string_lossy());
+        json.optional("output", report.output.as_ref().map(|output| output.to_string_lossy()));
         json.objects("targets", &report.targets, |json, target| {
             triple_and_arch(json, &target.triple, &target.arch);
             json.field("kinds", names(&target.kinds));
@@ -50,7 +50,8 @@ fn names(kinds: &[OffloadKind]) -> Vec<&'static str> {
 /// Returns a line for the output, a row for each target, and a line for each input and archive without use.
 pub fn link_text(report: &LinkReport, screen: &Screen) -> String {
     let images = counted(report.targets.len(), "device image");
-    let mut text = format!("{}: {images}\n", printable(&report.output.to_string_lossy()));
+    let Some(output) = &report.output else { return String::new() };
+    let mut text = format!("{}: {images}\n", printable(&output.to_string_lossy()));
     let [kind, triple, arch, linker, inputs] = ["KIND", "TRIPLE", "ARCH", "LINKER", "INPUTS"].map(Column::left);
     let headings = [kind, triple, arch, linker, Column::right("SIZE"), inputs];
     if !report.targets.is_empty() {

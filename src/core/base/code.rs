@@ -47,6 +47,8 @@ pub enum Remedy {
     SpecifyRelease,
     /// Specify another release of the registration code.
     ChangeRelease,
+    /// Take the release from the host objects.
+    TakeReleaseOfObjects,
     /// Spell triples as all releases do.
     SpellLegacy,
     /// Do not require large sections for images.

@@ -285,6 +285,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file of another kind that code would replace.
+    #[error("{}: is no object, archive, program or container, and would be replaced by one", path.display())]
+    ReplacesOther {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file without write permission that an output would replace.
     #[error("{}: is read-only; specify another file, or make it writable", path.display())]
     ReadOnly {
@@ -327,6 +333,14 @@ pub enum Error {
         /// Format of the file, or another reason.
         reason: String,
     },
+    /// An object that also holds its images in bitcode.
+    #[error(
+        "{}: .llvm.lto holds the images again, in LLVM bitcode, which is not changed; compile without -ffat-lto-objects", path.display()
+    )]
+    FatLto {
+        /// The object.
+        path: PathBuf,
+    },
     /// LLVM bitcode of a host. Images in it are not changed.
     #[error("{}: images in LLVM bitcode are not changed; compile it to an object first (clang -c, llc)", path.display())]
     Bitcode {
@@ -359,13 +373,15 @@ impl Coded for Error {
             Error::Shrunk { .. } | Error::Changed { .. } => Code::ChangedInput.into(),
             Error::SameFile { .. } => Code::InputIsOutput.into(),
             Error::SameOutput { .. } => Code::SameOutput.into(),
-            Error::ReplacesBinary { .. } => Code::BinaryFile.with(Remedy::ReplaceBinaries),
+            Error::ReplacesBinary { .. } | Error::ReplacesOther { .. } => {
+                Code::BinaryFile.with(Remedy::ReplaceBinaries)
+            }
             Error::ReadOnly { .. } => Code::SystemCall.into(),
             Error::SymbolicLink { .. } => Code::SymbolicLink.into(),
             Error::Address { .. } => Code::FileAddress.into(),
             Error::UnreadableMember { .. } => Code::UnreadableMember.into(),
             Error::NotOpened { .. } => Code::NotOpened.into(),
-            Error::Bitcode { .. } => Code::Bitcode.into(),
+            Error::Bitcode { .. } | Error::FatLto { .. } => Code::Bitcode.into(),
             Error::UnreadableOutput { .. } | Error::TooLarge { .. } => Code::UnreadableOutput.into(),
         }
     }
@@ -381,12 +397,14 @@ impl Error {
             | Error::SameFile { path }
             | Error::SameOutput { path }
             | Error::ReplacesBinary { path }
+            | Error::ReplacesOther { path }
             | Error::ReadOnly { path }
             | Error::SymbolicLink { path }
             | Error::Changed { path }
             | Error::UnreadableMember { path, .. }
             | Error::NotOpened { path, .. }
             | Error::Bitcode { path }
+            | Error::FatLto { path }
             | Error::UnreadableOutput { path, .. }
             | Error::Malformed { path, .. }
             | Error::MalformedImage { path, .. }

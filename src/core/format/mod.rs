@@ -10,6 +10,7 @@ pub mod bitcode;
 pub mod bundle;
 pub mod bundle_section;
 pub mod ccob;
+mod code_file;
 mod container;
 mod container_type;
 pub mod cuda_fatbin;
@@ -47,6 +48,7 @@ pub mod syclbin;
 pub mod tensile_library;
 pub mod tile_ir;
 
+pub use code_file::is_code_file;
 pub use container::{Compressed, CompressedContents, ContainerView, Contents, Fate};
 pub use container_type::ContainerType;
 pub use container_type::{RegisteringRuntime, SelectionScope, WrapInput};

@@ -62,11 +62,12 @@ pub use source::Source;
 pub use images::{ImageReader, image_error};
 #[cfg(feature = "files")]
 pub use inputs::{
-    Archives, InputPath, KpackSearch, Outcome, expand_input, expand_paths, has_appended_archive,
-    is_host_bitcode_with_images, unpacked,
+    Archives, InputPath, KpackSearch, Outcome, expand_input, expand_paths, has_appended_archive, unpacked,
 };
 pub use search::strict::{offload_binaries, offload_binaries_in};
 pub use source::{InputRange, RELEASE_INTERVAL, Unreleased};
+#[doc(hidden)]
+pub use structure::fat_lto::{has_images as is_host_bitcode_with_images, holds_images_twice};
 pub use structure::{is_container_section, pointers};
 
 /// Options of a scan.

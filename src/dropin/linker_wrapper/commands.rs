@@ -32,6 +32,8 @@ impl<'a> Commands<'a> {
             LinkEvent::Printed(text) | LinkEvent::HostPrinted(text) | LinkEvent::Ir(text) => (*text).to_owned(),
             LinkEvent::UnusedArchive(_)
             | LinkEvent::MissingKernel(_)
+            | LinkEvent::Unregistered(_)
+            | LinkEvent::UnknownImage(..)
             | LinkEvent::Refused(_)
             | LinkEvent::Lost(_)
             | LinkEvent::Found(_)

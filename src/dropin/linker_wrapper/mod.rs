@@ -90,6 +90,10 @@ fn run_words(program: &OsStr, stand_in: StandIn, arguments: &[OsString]) -> Resu
         // Lines of IR are as long as the images.
         LinkEvent::Ir(text) => write_stderr(text),
         LinkEvent::MissingKernel(kernel) => diagnostics.note(&missing_kernel(kernel)),
+        LinkEvent::UnknownImage(path, target) => {
+            diagnostics.note(&format!("{path}: the image for {target} is no device code; no runtime loads it"));
+        }
+        LinkEvent::Unregistered(kernel) => diagnostics.note(&unregistered(kernel)),
         LinkEvent::Found(paths) => paths.iter().for_each(|path| {
             diagnostics
                 .note(&format!("{}: its device code is not linked; name the file on the command line", path.display()));
@@ -127,6 +131,7 @@ fn link_options(program: &OsStr, stand_in: StandIn, options: &Options, line: Hos
         product,
         host,
         release: stand_in.release,
+        abi: Some(stand_in.release),
         // The tool writes no other spelling, and HIP's runtime finds no other.
         id_style: IdStyle::Legacy,
         accepts_subarchs: stand_in.release_with(|release| release.reads_subarchs).reads_subarchs,
@@ -178,6 +183,11 @@ fn device_arguments(rules: LinkerRules, options: &Options) -> DeviceArguments {
 /// Note on a kernel that no image has.
 fn missing_kernel(MissingKernel { path, kind, name }: &MissingKernel) -> String {
     format!("{path}: no {} image has kernel {name}; its launch fails", kind.name())
+}
+
+/// Note on a kernel that the program does not register.
+fn unregistered(MissingKernel { path, kind, name }: &MissingKernel) -> String {
+    format!("{path}: the program does not register the {kind} kernel {name}; its launch fails", kind = kind.name())
 }
 
 /// Maximum number of concurrent device linkers: one per processor, unless the caller limits them.

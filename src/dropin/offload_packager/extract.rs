@@ -46,6 +46,8 @@ pub struct Extraction<'a> {
 struct Found<'a> {
     part: &'a InputSlice,
     entry: &'a OffloadBinaryEntry<'a>,
+    /// Number of the entry in the file.
+    place: usize,
 }
 
 impl Extraction<'_> {
@@ -65,7 +67,8 @@ impl Extraction<'_> {
             let own = binary.entries_from(buffer.as_deref()).map_err(|error| format!("{}: {error}", part.path))?;
             entries.extend(own.into_iter().map(|entry| (*part, entry)));
         }
-        let all: Vec<Found> = entries.iter().map(|(part, entry)| Found { part, entry }).collect();
+        let all: Vec<Found> =
+            entries.iter().enumerate().map(|(place, (part, entry))| Found { part, entry, place }).collect();
         if self.images.is_empty() && self.release.packager.extracts_all {
             return self.generate_files(&all);
         }
@@ -103,7 +106,8 @@ impl Extraction<'_> {
     fn generate_file(&self, found: Found<'_>, index: &mut usize, depth: usize) -> Result<()> {
         let extracts_all = self.release.packager.extracts_all;
         if !extracts_all || !found.entry.image.starts_with(&MAGIC) {
-            let name = self.generated_name(*index, found.entry);
+            let number = if self.release.packager.numbers_all { found.place } else { *index };
+            let name = self.generated_name(number, found.entry);
             *index += 1;
             write(found, create_named(&FileSet::new(), Path::new(""), &name))?;
             if extracts_all {
@@ -111,7 +115,7 @@ impl Extraction<'_> {
             }
             return Ok(());
         }
-        let part = found.part;
+        let Found { part, place, .. } = found;
         let image = found.entry.image;
         let in_part = |error: Malformed| format!("{}: {error}", part.path);
         if depth == MAX_DEPTH {
@@ -121,7 +125,7 @@ impl Extraction<'_> {
         for binary in scan::offload_binaries(image, self.newest).map_err(in_part)? {
             let buffer = binary.decompress().map_err(in_part)?;
             for entry in binary.entries_from(buffer.as_deref()).map_err(in_part)? {
-                self.generate_file(Found { part, entry: &entry }, index, depth + 1)?;
+                self.generate_file(Found { part, entry: &entry, place }, index, depth + 1)?;
             }
         }
         Ok(())

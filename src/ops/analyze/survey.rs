@@ -84,7 +84,7 @@ pub struct ImageSurvey {
 
 impl Survey {
     /// Surveys a file, and calls `visit` with the survey of each image before the later ones are read.
-    fn of(scanned: ScannedFile, wanted: SurveyOptions, visit: &mut dyn FnMut(&mut ImageSurvey)) -> Result<Survey> {
+    pub fn of(scanned: ScannedFile, wanted: SurveyOptions, visit: &mut dyn FnMut(&mut ImageSurvey)) -> Result<Survey> {
         let mut host = None;
         let mut empty = BTreeSet::new();
         let image_surveys = if wanted.any() {

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::host_line::MissingValue;
-use super::refusal::RefusedInput;
+use super::refusal::{Refusal, RefusedInput};
 use super::response_files::ResponseFileError;
 use crate::embed::wrap::WrapError;
-use fatbin_core::base::code::{Code, Coded, ErrorClass};
+use fatbin_core::base::code::{Code, Coded, ErrorClass, Remedy};
 use fatbin_core::base::error::Error;
 use fatbin_core::base::system_error::describe_start;
 use fatbin_core::host::ObjectFormat;
@@ -142,6 +142,44 @@ pub enum LinkError {
     /// A response file.
     #[error(transparent)]
     ResponseFile(#[from] ResponseFileError),
+    /// Host objects of releases whose entries no single runtime reads.
+    #[error(
+        "{one}: its {kind} entries are of {one_release}, and those of {other} are of {other_release}: no {kind} runtime reads both; compile all objects with one release of LLVM"
+    )]
+    MixedEntries {
+        /// Name of the offload kind.
+        kind: &'static str,
+        /// Host object.
+        one: String,
+        /// Release of its entries.
+        one_release: &'static str,
+        /// Another host object.
+        other: String,
+        /// Release of its entries.
+        other_release: &'static str,
+    },
+    /// An image for a GPU that no runtime loads.
+    #[error("{path}: the image for {target} is no device code but text or unknown data; compile the object without -S")]
+    UnknownImage {
+        /// Host file.
+        path: String,
+        /// Processor or triple.
+        target: String,
+    },
+    /// The linked program does not register a kernel that a host object launches.
+    #[error(
+        "{path}: the program does not register the {kind} kernel {name}{}; the linker has dropped its offload entry", and_others(*.others)
+    )]
+    Unregistered {
+        /// Host object.
+        path: String,
+        /// Name of the kernel.
+        name: String,
+        /// Name of its offload kind.
+        kind: &'static str,
+        /// Number of further kernels.
+        others: usize,
+    },
     /// Device code that cannot be linked here.
     #[error("{}: {}", .0.path, .0.reason)]
     Refused(RefusedInput),
@@ -201,17 +239,24 @@ impl Coded for LinkError {
             LinkError::MissingValue(_) | LinkError::MissingLibrary { .. } | LinkError::ResponseFile(_) => {
                 Code::MissingLinkInput.into()
             }
+            LinkError::Refused(RefusedInput { reason: Refusal::OtherEntries { .. }, .. }) => {
+                Code::UnsupportedRelease.with(Remedy::TakeReleaseOfObjects)
+            }
             LinkError::UnsupportedTarget { .. }
             | LinkError::LinkedAlready { .. }
             | LinkError::Relocatable { .. }
             | LinkError::MixedKinds { .. }
+            | LinkError::MixedEntries { .. }
+            | LinkError::UnknownImage { .. }
             | LinkError::Refused(_)
             | LinkError::FoundByLinker { .. }
             | LinkError::SeveralKinds { .. } => Code::NotLinkable.into(),
             LinkError::ConflictingTargets { .. } => Code::ConflictingTargets.into(),
             LinkError::EmptyImage { .. } => Code::EmptyImage.into(),
             LinkError::MissingTool { .. } => Code::MissingTool.into(),
-            LinkError::MissingKernels { .. } | LinkError::NotLinked { .. } => Code::MissingKernels.into(),
+            LinkError::MissingKernels { .. } | LinkError::NotLinked { .. } | LinkError::Unregistered { .. } => {
+                Code::MissingKernels.into()
+            }
             LinkError::UnknownTarget { .. } => Code::UnknownTarget.into(),
             LinkError::NoImages => Code::NoImages.into(),
             LinkError::Start { .. } | LinkError::Failed { .. } | LinkError::FailedWithBundle { .. } => {

@@ -34,6 +34,10 @@ pub enum LinkEvent<'a> {
     Account(&'a [AccountedInput]),
     /// A kernel that a host object uses is in no image.
     MissingKernel(&'a MissingKernel),
+    /// An image in the output that no runtime loads: host file and target.
+    UnknownImage(&'a str, &'a str),
+    /// A kernel of a host object that the output does not register.
+    Unregistered(&'a MissingKernel),
     /// The images of an offload kind are combined in a file, or inside the object that registers them.
     FatBinary {
         /// The offload kind.

@@ -227,6 +227,13 @@ impl HostWord {
         bytes.strip_prefix(b"-Wl,").unwrap_or(bytes)
     }
 
+    /// Words as the linker sees them: several for a compiler's `-Wl,-u,NAME`.
+    pub fn linker_words(&self) -> impl Iterator<Item = &[u8]> {
+        let list = self.written.last().and_then(|word| word.as_encoded_bytes().strip_prefix(b"-Wl,"));
+        let single = if list.is_some() { None } else { self.written.last().map(|word| word.as_encoded_bytes()) };
+        list.into_iter().flat_map(|list| list.split(|&byte| byte == b',')).chain(single)
+    }
+
     /// Words as the user gave them, with another input or none.
     fn replaced(&self, replacement: &dyn Fn(&OsStr) -> Replacement) -> Vec<OsString> {
         let Meaning::Input(path) = &self.meaning else { return self.written.clone() };

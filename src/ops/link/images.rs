@@ -12,15 +12,16 @@ use super::groups::{self, Group, Target};
 use super::host_line::HostWord;
 use super::inputs::DeviceInput;
 use super::linked_image::{DeviceLink, ExtractedImage, ImageBytes, LinkedImage};
-use super::options::LinkOptions;
+use super::options::{LinkOptions, Spelling};
 use super::programs::CommandLine;
 use super::unused_archives::{self, UnusedArchive};
-use super::{account, device_libraries, extraction};
+use super::{account, device_libraries, extraction, program_names};
 use fatbin_core::base::content::Content;
 use fatbin_core::base::io::Sink;
 use fatbin_core::base::parallel::map_parallel;
 use fatbin_core::format::DeviceImage;
-use fatbin_core::target::{OffloadKind, subarch};
+use fatbin_core::format::offload_binary::image_kind;
+use fatbin_core::target::{OffloadKind, subarch, triple};
 
 /// The device images of a program.
 #[derive(Debug)]
@@ -192,7 +193,9 @@ impl<'data> Preparation<'data, '_> {
         link.for_clang = job.for_clang();
         if linked.is_none() {
             let find = |DeviceProgram { name, package }| {
-                let found = self.options.programs.linker(triple, name);
+                let own = || host_compiler(self.options, triple).filter(|_| name == device::HOST_COMPILER);
+                let found = self.options.programs.specified(triple).or_else(own);
+                let found = found.or_else(|| self.options.programs.find(name));
                 let found = if self.options.is_dry_run { found.or(Some(name.into())) } else { found };
                 let path = first.clone();
                 found.ok_or_else(|| LinkError::MissingTool { path, target: target(group), tool: name, package })
@@ -227,7 +230,10 @@ impl<'data> Preparation<'data, '_> {
         let image = &self.inputs[index];
         let Target { triple, arch, .. } = image.target();
         let stem = image.file.name().file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let path = self.files.path(format!("{stem}-{triple}-{arch}.o"));
+        // clang up to 19 stores the assembly text of `-S` for a CPU as what is PTX for a GPU.
+        let is_text = linker.assembles_text && image.entry.image_kind == image_kind::PTX;
+        let extension = if is_text { "s" } else { "o" };
+        let path = self.files.path(format!("{stem}-{triple}-{arch}.{extension}"));
         if is_written {
             let mut sink = Sink::new([image.file.input()]);
             sink.push(image.entry.image.data());
@@ -237,10 +243,21 @@ impl<'data> Preparation<'data, '_> {
             }
         }
         let image_kind = DeviceImage::identify(image.entry.image).image_kind;
-        let file = DeviceFile { path, image_kind, is_library: false };
+        let file = DeviceFile { path, image_kind, is_assembly: is_text, is_library: false };
         self.written[index] = Some(file.clone());
         Ok(file)
     }
+}
+
+/// The compiler that links the program, for a device that is the host's CPU: it knows the libraries of its language.
+fn host_compiler(options: &LinkOptions, device: &str) -> Option<PathBuf> {
+    let architecture = triple::architecture(device)?;
+    let is_own = options.spelling == Spelling::AsWritten && triple::architecture(&options.host) == Some(architecture);
+    let is_cross =
+        |text: &[u8]| [&b"--target"[..], b"-target", b"-m32", b"--sysroot"].iter().any(|it| text.starts_with(it));
+    let has_target = || options.line.words.iter().any(|word| is_cross(word.text()));
+    let found = is_own && program_names::is_compiler(&options.linker) && !has_target();
+    found.then(|| options.linker.clone())
 }
 
 fn kinds<'data>(

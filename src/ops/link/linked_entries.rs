@@ -38,15 +38,16 @@ const fn fields(layout: EntryLayout) -> Fields {
     }
 }
 
-/// Kernels in the entries of a linked file that wrappers of a release register; empty for any other file.
-pub fn linked_kernels(view: View<'_>, abi: &WrapperAbi) -> Vec<LinkedKernel> {
+/// Kernels in the entries of a linked file that wrappers of some releases register; empty for any other file.
+pub fn linked_kernels(view: View<'_>, abis: &[WrapperAbi]) -> Vec<LinkedKernel> {
     let Ok(file) = File::parse(ObjectBytes(view)) else { return Vec::new() };
     if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
         return Vec::new();
     }
     let mut kernels = Vec::new();
     for section in file.sections() {
-        let Some(kind) = section.name().ok().and_then(|name| section_kind(name, abi)) else { continue };
+        let of_abi = |abi| Some((section_kind(section.name().ok()?, abi)?, abi));
+        let Some((kind, abi)) = abis.iter().find_map(of_abi) else { continue };
         let Some((offset, size)) = section.file_range() else { continue };
         let pointers = Pointers::read(&file, view, std::iter::once(&section));
         let places = (0..size).step_by(abi.entries.size() as usize);

@@ -33,6 +33,7 @@ mod extraction;
 mod files;
 mod groups;
 mod guard;
+mod host_entries;
 mod host_line;
 mod images;
 mod inputs;
@@ -74,20 +75,24 @@ pub use unused_archives::UnusedArchive;
 pub use words::joined;
 
 use crate::embed::wrap::WrapError;
-use device_code::{DeviceCode, OldHip};
+use device_code::DeviceCode;
 use fatbin_core::base::error::Error;
 use fatbin_core::host::{Host, ObjectFormat};
 use fatbin_core::target::OffloadKind;
 use files::Files;
+use host_entries::HostEntries;
 use images::LinkedImages;
 use inputs::{HostFile, Inputs};
 use override_image::OverrideImage;
 use program::ProgramLink;
-use registration::{write_fat_binary, write_object};
+use registration::{HostCode, write_fat_binary, write_object};
 use trace::TracedFiles;
 
 /// Links device code and the program that contains it.
 pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<LinkReport> {
+    if options.is_unchanged() {
+        return run_unchanged(options, report);
+    }
     check_relocatable(options)?;
     let found = match attempt(options, &[], report)? {
         Attempt::Linked(linked) => return Ok(*linked),
@@ -101,6 +106,19 @@ pub fn link(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Re
             Err(LinkError::FoundByLinker { path: found.into_iter().next().unwrap_or_default() })
         }
     }
+}
+
+/// Runs a program that links nothing. Device code of a library stays in its objects.
+fn run_unchanged(options: &LinkOptions, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<LinkReport> {
+    let arguments = options.line.words.iter().flat_map(|word| word.written.iter().cloned()).collect();
+    let command = CommandLine { program: options.linker.clone(), arguments };
+    report(&LinkEvent::Host(&command));
+    if !options.is_dry_run {
+        let (printed, ended) = command.run_and_capture()?;
+        report(&LinkEvent::HostPrinted(&printed));
+        ended?;
+    }
+    Ok(LinkReport::default())
 }
 
 /// Result of a link.
@@ -127,10 +145,12 @@ fn attempt(options: &LinkOptions, further: &[PathBuf], report: &mut dyn FnMut(&L
     let mut missing_kernels = missing_kernels(&opened, &images, options)?;
     report_missing(&missing_kernels, &account, options, report)?;
     let kinds = kinds(&images);
-    let objects = write_objects(&kinds, &images, &code.old_hip, options, &mut files, report)?;
+    let entries = host_entries(&kinds, &opened, &code, options, report)?;
+    let host = HostCode { entries: &entries, old_hip: &code.old_hip };
+    let objects = write_objects(&kinds, &images, &host, options, &mut files, report)?;
     let mut traced = None;
     if options.product == Product::Program {
-        let program = ProgramLink { options, opened: &opened, kinds: &kinds, objects: &objects };
+        let program = ProgramLink { options, opened: &opened, kinds: &kinds, entries: &entries, objects: &objects };
         traced = program.run(&mut files, report)?;
         let found = guard::found_by_linker(traced.as_ref(), &opened, &objects, options)?;
         match options.spelling {
@@ -140,15 +160,27 @@ fn attempt(options: &LinkOptions, further: &[PathBuf], report: &mut dyn FnMut(&L
             Spelling::Respelled => report(&LinkEvent::Found(&found)),
         }
         if !options.is_dry_run && options.entry_check != EntryCheck::Off {
-            let mut further = guard::missing_in_output(options.output(), &opened, &images, options)?;
+            let output = guard::LinkedOutput::open(options.output(), &entries, options)?;
+            let mut further = match &output {
+                Some(output) => output.missing_kernels(&opened, &images)?,
+                None => Vec::new(),
+            };
             further.retain(|kernel| missing_kernels.iter().all(|known| known.name != kernel.name));
             let lost = if missing_kernels.is_empty() && further.is_empty() {
                 guard::lost(account(traced.as_ref())?, &opened, &code, &images)
             } else {
                 Vec::new()
             };
-            let checked = report_missing(&further, &account, options, report);
-            if let Err(error) = checked.and_then(|()| report_lost(&lost, options, report)) {
+            let unregistered = match &output {
+                Some(output) => output.unregistered(&kinds, &opened)?,
+                None => Vec::new(),
+            };
+            let unknown = output.as_ref().and_then(|output| guard::unknown_image(output, &opened));
+            let checked = report_missing(&further, &account, options, report)
+                .and_then(|()| report_unknown(unknown, options, report))
+                .and_then(|()| report_lost(&lost, options, report))
+                .and_then(|()| report_unregistered(&unregistered, options, report));
+            if let Err(error) = checked {
                 remove_output(options)?;
                 return Err(error);
             }
@@ -158,7 +190,7 @@ fn attempt(options: &LinkOptions, further: &[PathBuf], report: &mut dyn FnMut(&L
     let inputs = account(traced.as_ref())?;
     report(&LinkEvent::Account(&inputs));
     let targets = images.iter().map(LinkedTarget::new).collect();
-    let output = options.output().to_owned();
+    let output = Some(options.output().to_owned());
     Ok(Attempt::Linked(Box::new(LinkReport { output, targets, unused_archives, missing_kernels, inputs })))
 }
 
@@ -166,7 +198,7 @@ fn attempt(options: &LinkOptions, further: &[PathBuf], report: &mut dyn FnMut(&L
 fn write_objects(
     kinds: &[OffloadKind],
     images: &[LinkedImage<'_>],
-    old_hip: &OldHip,
+    host: &HostCode<'_>,
     options: &LinkOptions,
     files: &mut Files,
     report: &mut dyn FnMut(&LinkEvent<'_>),
@@ -181,11 +213,27 @@ fn write_objects(
         // The order of clang-linker-wrapper: descending by the texts.
         own.sort_by(|one, other| (other.triple, other.arch).cmp(&(one.triple, one.arch)));
         match options.product {
-            Product::Program => objects.push(write_object(kind, &own, old_hip, options, files, report)?),
+            Product::Program => objects.push(write_object(kind, &own, host, options, files, report)?),
             Product::FatBinary => write_fat_binary(kind, &own, options, files, report)?,
         }
     }
     Ok(objects)
+}
+
+/// Finds the entries that the objects for `kinds` have to register.
+fn host_entries(
+    kinds: &[OffloadKind],
+    opened: &[HostFile],
+    code: &DeviceCode<'_>,
+    options: &LinkOptions,
+    report: &mut dyn FnMut(&LinkEvent<'_>),
+) -> Result<HostEntries> {
+    if options.product == Product::FatBinary {
+        return Ok(HostEntries::default());
+    }
+    let (entries, refused) = host_entries::find(kinds, opened, code, options)?;
+    check_refused(&refused, options, report)?;
+    Ok(entries)
 }
 
 /// Reports device code that cannot be linked. It is an error, unless missing kernels are not errors.
@@ -262,6 +310,36 @@ fn report_lost(lost: &[AccountedInput], options: &LinkOptions, report: &mut dyn 
     }
     for input in lost {
         report(&LinkEvent::Lost(input));
+    }
+    Ok(())
+}
+
+/// Reports an image that no runtime loads. It is an error with [`EntryCheck::Deny`].
+fn report_unknown(
+    image: Option<(String, String)>,
+    options: &LinkOptions,
+    report: &mut dyn FnMut(&LinkEvent<'_>),
+) -> Result<()> {
+    match (options.entry_check, image) {
+        (EntryCheck::Deny, Some((path, target))) => return Err(LinkError::UnknownImage { path, target }),
+        (_, Some((path, target))) => report(&LinkEvent::UnknownImage(&path, &target)),
+        (_, None) => {}
+    }
+    Ok(())
+}
+
+/// Reports kernels that the output does not register. They are an error with [`EntryCheck::Deny`].
+fn report_unregistered(
+    kernels: &[MissingKernel],
+    options: &LinkOptions,
+    report: &mut dyn FnMut(&LinkEvent<'_>),
+) -> Result<()> {
+    if let (EntryCheck::Deny, [MissingKernel { path, kind, name }, others @ ..]) = (options.entry_check, kernels) {
+        let (path, name, kind) = (path.clone(), name.clone(), kind.name());
+        return Err(LinkError::Unregistered { path, name, kind, others: others.len() });
+    }
+    for kernel in kernels {
+        report(&LinkEvent::Unregistered(kernel));
     }
     Ok(())
 }

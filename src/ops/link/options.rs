@@ -1,9 +1,11 @@
 //! Command line of a host linker, and how its device code is linked.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::device::DeviceArguments;
 use super::host_line::HostLine;
+use super::program_names;
 use super::programs::ProgramPaths;
 use crate::embed::llvm::Release;
 use fatbin_core::base::bytes::Limits;
@@ -25,8 +27,10 @@ pub struct LinkOptions {
     pub product: Product,
     /// Triple of the host.
     pub host: String,
-    /// Release of LLVM whose runtime registers the images.
+    /// Release of LLVM whose rules the link follows.
     pub release: Release,
+    /// Release of LLVM whose runtime registers the images; `None` to take that of the objects' offload entries.
+    pub abi: Option<Release>,
     /// Spelling of the triples in HIP's bundles.
     pub id_style: IdStyle,
     /// Image that replaces the images in the inputs, with its offload kind.
@@ -64,6 +68,15 @@ pub struct LinkOptions {
 }
 
 impl LinkOptions {
+    /// True for a program that links nothing and runs unchanged, such as an archiver.
+    pub fn is_unchanged(&self) -> bool {
+        self.product == Product::Program && self.spelling == Spelling::AsWritten && {
+            let words: Vec<OsString> =
+                self.line.words.iter().take(1).flat_map(|word| word.written.iter().cloned()).collect();
+            program_names::links_nothing(&self.linker, &words)
+        }
+    }
+
     /// Output of the host linker.
     pub fn output(&self) -> &Path {
         self.line.output().map_or(Path::new("a.out"), Path::new)

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
 use super::files::Files;
+use super::host_entries::HostEntries;
 use super::host_line::Replacement;
 use super::inputs::HostFile;
 use super::options::{EntryCheck, LinkOptions, Spelling};
@@ -28,6 +29,8 @@ pub struct ProgramLink<'a> {
     pub opened: &'a [HostFile],
     /// Kinds of the device code.
     pub kinds: &'a [OffloadKind],
+    /// Entries that the objects register.
+    pub entries: &'a HostEntries,
     /// Objects that register the images.
     pub objects: &'a [PathBuf],
 }
@@ -35,12 +38,12 @@ pub struct ProgramLink<'a> {
 impl ProgramLink<'_> {
     /// Runs the host linker, and returns the files that it has read, if it lists them.
     pub fn run(self, files: &mut Files, report: &mut dyn FnMut(&LinkEvent<'_>)) -> Result<Option<TracedFiles>> {
-        let ProgramLink { options, kinds, .. } = self;
+        let ProgramLink { options, kinds, entries, .. } = self;
         let command = self.command(files)?;
         report(&LinkEvent::Host(&command));
         let traced = self.link(command, files, report).map_err(|error| self.explain(error))?;
         if options.line.is_relocatable() {
-            let entry_sections = kinds.iter().map(|&kind| options.release.wrapper.entry_section(kind)).collect();
+            let entry_sections = kinds.iter().flat_map(|&kind| entries.of(kind).sections(kind)).collect();
             let output = options.output();
             // A dry run has no object.
             let object = if options.is_dry_run { None } else { Some(output) };

@@ -7,7 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::error::{LinkError, Result};
-use super::host_line::{HostLine, Meaning, MissingValue, Token};
+use super::host_line::{HostLine, HostWord, Meaning, MissingValue, Token};
+use super::program_names;
 use super::response_files::{self, Dialect, Expanded, GNU};
 use super::words::joined;
 use fatbin_core::base::io::os_string;
@@ -49,8 +50,13 @@ pub struct InputStates {
 }
 
 impl HostLine {
-    /// Reads the command line of a program as the program and its linker read it.
+    /// Reads the command line of a program as the program and its linker read it. The words of a program that links
+    /// nothing have no meaning.
     pub fn of_program(program: &Path, words: Vec<OsString>) -> Result<HostLine> {
+        if program_names::links_nothing(program, &words) {
+            let unread = |word| HostWord { meaning: Meaning::Other, written: vec![word] };
+            return Ok(HostLine { words: words.into_iter().map(unread).collect(), response_files: None });
+        }
         let dialect = Dialect::of_program(program, &words);
         let Expanded { words, mut has_response_files } = response_files::expand(words, dialect)?;
         let mut tokens = Vec::new();

@@ -1,7 +1,7 @@
 //! The names of programs, and the places that are searched for them.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Name of a program without its version and its target prefix: `clang++` for `clang++-22`, `gcc` for
@@ -16,6 +16,27 @@ pub fn name(program: &Path) -> String {
         Some(known) => (*known).to_owned(),
         None => name.rsplit('-').next().unwrap_or_default().to_owned(),
     }
+}
+
+/// Compilers that pass an option on to one of the linkers. Programs for one target have names that end in these.
+const COMPILERS: [&str; 17] = [
+    "cc", "c++", "gcc", "g++", "gfortran", "clang", "clang++", "flang", "icx", "icpx", "ifx", "mpicc", "mpicxx",
+    "mpic++", "mpifort", "c99", "c17",
+];
+
+/// True for a compiler that calls a linker.
+pub fn is_compiler(program: &Path) -> bool {
+    COMPILERS.contains(&name(program).as_str())
+}
+
+/// Programs that a build tool's launcher for links also starts, and that link nothing: archivers, and CMake's own
+/// commands. Device code in a library is linked with the program.
+const NOT_LINKERS: [&str; 5] = ["ar", "ranlib", "lib", "libtool", "cmake"];
+
+/// True for a program that links nothing, or for Microsoft's linker as an archiver.
+pub fn links_nothing(program: &Path, words: &[OsString]) -> bool {
+    let is_archiver = |word: &OsString| ["/lib", "-lib"].iter().any(|option| word.eq_ignore_ascii_case(option));
+    NOT_LINKERS.contains(&name(program).as_str()) || words.first().is_some_and(is_archiver)
 }
 
 /// Names of programs that contain a dash.
@@ -36,6 +57,20 @@ fn find_in(list: &OsStr, name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn archivers_are_no_linkers() {
+        let links_nothing = |program: &str, word: &str| links_nothing(Path::new(program), &[word.into()]);
+        for program in
+            ["ar", "/usr/bin/llvm-ar-22", "x86_64-linux-gnu-gcc-ar-12", "ranlib", "LIB.EXE", "cmake", "llvm-lib"]
+        {
+            assert!(links_nothing(program, "qc"), "{program}");
+        }
+        assert!(links_nothing("link.exe", "/LIB") && links_nothing("lld-link", "-lib"));
+        for program in ["ld", "cc", "clang++-22", "lld-link", "mold", "nvcc", "star"] {
+            assert!(!links_nothing(program, "a.o"), "{program}");
+        }
+    }
 
     #[test]
     fn empty_elements_of_a_path_are_no_directories() {

@@ -31,12 +31,12 @@ pub struct CommandLine {
 }
 
 impl ProgramPaths {
-    /// Path of the linker for a triple; `None` if it is not installed.
-    pub fn linker(&self, triple: &str, name: &str) -> Option<PathBuf> {
+    /// Path of the linker that the user specified for a triple.
+    pub fn specified(&self, triple: &str) -> Option<PathBuf> {
         let architecture = triple.split('-').next().unwrap_or_default();
         let is_for = |target: &str| [triple, architecture].iter().any(|own| triple::are_compatible(target, own));
         let specified = self.specified.iter().rev().find(|(target, _)| is_for(target));
-        specified.map(|(_, path)| path.clone()).or_else(|| self.find(name))
+        specified.map(|(_, path)| path.clone())
     }
 
     /// Path of a program; `None` if it is not installed.

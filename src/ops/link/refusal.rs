@@ -19,6 +19,13 @@ pub enum Refusal {
         /// Triple of the images.
         triple: String,
     },
+    /// The wrapper of the requested release registers none of the object's offload entries.
+    OtherEntries {
+        /// Release of the entries.
+        needed: &'static str,
+        /// Requested release.
+        abi: &'static str,
+    },
     /// A member of an archive is a bundle with a module of the host. No host linker reads it.
     BundleInArchive,
 }
@@ -29,6 +36,10 @@ impl fmt::Display for Refusal {
             Refusal::Sycl { triple } => write!(
                 formatter,
                 "SYCL device code for {triple} is linked by DPC++ only; link with its compiler (clang++ -fsycl or icpx -fsycl)"
+            ),
+            Refusal::OtherEntries { needed, abi } => write!(
+                formatter,
+                "its offload entries are of {needed}, and a wrapper of {abi} registers none of them"
             ),
             Refusal::BundleInArchive => formatter.write_str(
                 "this bundle contains host code, which linkers do not read; unbundle it, and archive the host code and the device code",

@@ -8,8 +8,9 @@ use super::device_code::OldHip;
 use super::error::{LinkError, Result};
 use super::event::LinkEvent;
 use super::files::Files;
+use super::host_entries::{HostEntries, KindEntries};
 use super::linked_image::{ImageBytes, LinkedImage};
-use super::options::LinkOptions;
+use super::options::{LinkOptions, Spelling};
 use crate::embed::wrap::{FatBinarySymbols, SourceImage, TargetOverride, WrapError, WrapperBuilder, WrapperFormat};
 use fatbin_core::base::bytes::View;
 use fatbin_core::base::content::Content;
@@ -19,11 +20,20 @@ use fatbin_core::format::offload_binary::{self, OffloadBinaryImage, image_kind};
 use fatbin_core::format::{bundle, ccob, cuda_fatbin};
 use fatbin_core::target::{OffloadKind, compatibility, nvptx};
 
+/// What the host objects state about the registration of their device code.
+#[derive(Debug, Clone, Copy)]
+pub struct HostCode<'a> {
+    /// Their offload entries.
+    pub entries: &'a HostEntries,
+    /// Registration by objects of the old offload driver.
+    pub old_hip: &'a OldHip,
+}
+
 /// Writes the object that registers the images of a kind, and returns its path.
 pub fn write_object(
     kind: OffloadKind,
     images: &[LinkedImage<'_>],
-    old_hip: &OldHip,
+    host: &HostCode<'_>,
     options: &LinkOptions,
     files: &mut Files,
     report: &mut dyn FnMut(&LinkEvent<'_>),
@@ -32,7 +42,7 @@ pub fn write_object(
     let path = files.of_output(&format!("{}.image.wrapper.o", kind.name()));
     report(&LinkEvent::Wrapper { kind, images, path: &path });
     if options.reports_ir {
-        let mut wrapper = wrapper(kind, images, fat_binary.as_ref(), old_hip, options)?;
+        let mut wrapper = wrapper(kind, images, fat_binary.as_ref(), host, options)?;
         wrapper.format = WrapperFormat::Text;
         let mut ir = Vec::new();
         wrapper.write_to(&mut ir)?;
@@ -43,7 +53,7 @@ pub fn write_object(
     }
     let inputs = || images.iter().filter_map(input).chain(fat_binary.as_ref().and_then(FatBinary::input));
     let mut sink = Sink::new(inputs());
-    wrapper(kind, images, fat_binary.as_ref(), old_hip, options)?.emit(&mut sink)?;
+    wrapper(kind, images, fat_binary.as_ref(), host, options)?.emit(&mut sink)?;
     files.write(&path, &sink, inputs())?;
     Ok(path)
 }
@@ -53,17 +63,24 @@ fn wrapper<'a>(
     kind: OffloadKind,
     images: &'a [LinkedImage<'_>],
     fat_binary: Option<&'a FatBinary<'_>>,
-    old_hip: &OldHip,
+    host: &HostCode<'_>,
     options: &LinkOptions,
 ) -> Result<WrapperBuilder<'a>> {
     let mut wrapper = WrapperBuilder::for_triple(kind, &options.host).map_err(WrapError::from)?;
-    wrapper.release = options.release;
+    let KindEntries { releases, symbols, .. } = host.entries.of(kind);
+    if let Some((newest, further)) = releases.split_last() {
+        wrapper.release = *newest;
+        wrapper.further_releases = further.to_vec();
+    }
+    if options.spelling == Spelling::AsWritten {
+        wrapper.keep = symbols;
+    }
     if options.line.is_relocatable() {
         wrapper = wrapper.for_relocatable_link();
     }
     if kind == OffloadKind::Hip {
-        let HipSymbols { fat_binaries, handles } = old_hip.symbols.clone();
-        let symbols = FatBinarySymbols { fat_binaries, handles, is_alone: old_hip.is_alone };
+        let HipSymbols { fat_binaries, handles } = host.old_hip.symbols.clone();
+        let symbols = FatBinarySymbols { fat_binaries, handles, is_alone: host.old_hip.is_alone };
         wrapper = wrapper.with_fat_binary_symbols(symbols);
     }
     match fat_binary {

@@ -9,10 +9,10 @@ use super::unused_archives::UnusedArchive;
 use fatbin_core::target::OffloadKind;
 
 /// Result of a link.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkReport {
-    /// Output of the host linker, or the fat binary.
-    pub output: PathBuf,
+    /// Output of the host linker, or the fat binary; `None` for a program that links nothing.
+    pub output: Option<PathBuf>,
     /// Targets, by first occurrence.
     pub targets: Vec<LinkedTarget>,
     /// Archives whose device images were all left out of the link.

@@ -46,19 +46,22 @@ pub fn find(files: &[HostFile], line: &HostLine) -> Vec<bool> {
     is_taken
 }
 
+/// Options that request a symbol: with the next word, or with the rest of the word.
+const SEPARATE: [&str; 6] = ["-u", "--undefined", "--require-defined", "-require-defined", "-e", "--entry"];
+const JOINED: [&str; 6] = ["--undefined=", "--require-defined=", "--entry=", "-u", "/include:", "-include:"];
+
 /// Symbols that the line requests: `-u NAME`, `--undefined=NAME`, `/include:NAME`.
 fn requested(line: &HostLine) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_next = false;
-    for word in &line.words {
-        let text = String::from_utf8_lossy(word.text()).into_owned();
+    for (word, text) in line.words.iter().flat_map(|word| word.linker_words().map(move |text| (word, text))) {
+        let text = String::from_utf8_lossy(text).into_owned();
         if std::mem::take(&mut is_next) {
             names.push(text);
-        } else if text == "-u" || text == "--undefined" {
+        } else if SEPARATE.contains(&text.as_str()) {
             is_next = true;
         } else if word.meaning == Meaning::Other || text.starts_with('/') {
-            let joined = ["--undefined=", "-u", "--require-defined=", "/include:", "-include:"];
-            names.extend(joined.iter().find_map(|option| text.strip_prefix(option)).map(str::to_owned));
+            names.extend(JOINED.iter().find_map(|option| text.strip_prefix(option)).map(str::to_owned));
         }
     }
     names

@@ -25,12 +25,6 @@ pub struct TracedFiles {
     pub others: String,
 }
 
-/// Compilers that pass an option on to one of the linkers. Programs for one target have names that end in these.
-const COMPILERS: [&str; 17] = [
-    "cc", "c++", "gcc", "g++", "gfortran", "clang", "clang++", "flang", "icx", "icpx", "ifx", "mpicc", "mpicxx",
-    "mpic++", "mpifort", "c99", "c17",
-];
-
 /// Word that makes the linker of a line list the files that it reads; `None` if this is unknown.
 pub fn option(program: &Path, line: &HostLine, host: &str) -> Option<&'static str> {
     let name = program_names::name(program);
@@ -39,7 +33,7 @@ pub fn option(program: &Path, line: &HostLine, host: &str) -> Option<&'static st
     let selects = |linker: &str| has(&format!("-fuse-ld={linker}")) || has(&format!("--ld-path={linker}"));
     let is_other = has("--ld-path=") || selects("wild") || host.ends_with("msvc");
     let is_apple = name == "ld64.lld" || ["apple", "darwin", "macos"].iter().any(|system| host.contains(system));
-    if COMPILERS.contains(&&*name) {
+    if program_names::is_compiler(program) {
         return (!is_other).then_some(if is_apple { "-Wl,-t" } else { "-Wl,--trace" });
     }
     let is_linker = matches!(&*name, "ld" | "ld.bfd" | "ld.gold" | "ld.lld" | "ld.mold" | "ld64.lld" | "gold" | "mold");

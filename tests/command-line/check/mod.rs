@@ -29,18 +29,18 @@ impl Sandbox {
         sandbox.fatbin("wrap --kind hip -o hip.o amd").ok();
         let host = "--target host-x86_64-unknown-linux-gnu=/dev/null";
         let ids = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=amd";
-        sandbox.fatbin(&format!("bundle --type o {host} {ids} -o plain.hipfb")).ok();
+        sandbox.fatbin(&format!("bundle --raw --type o {host} {ids} -o plain.hipfb")).ok();
         let code = crate::fixture("answer-gfx90a.hsaco");
         let entries = [("host-x86_64-unknown-linux", &b""[..]), ("hip-amdgcn-amd-amdhsa--gfx90a", &code)];
         sandbox.file("short-id.hipfb", fatbin_core::format::bundle::write(&entries, 4096).unwrap().to_vec());
         for version in [2, 3] {
             let arguments = format!("--compress --format-version {version} {host} {ids} -o v{version}.hipfb");
-            sandbox.fatbin(&format!("bundle --type o {arguments}")).ok();
+            sandbox.fatbin(&format!("bundle --raw --type o {arguments}")).ok();
         }
         let subarch = "--id-style subarch --align 4096 --target hipv4-amdgcn-amd-amdhsa--gfx90a=amd";
-        assert_eq!(sandbox.fatbin(&format!("bundle --type o {host} {subarch} -o amdgpu.hipfb")).status, 0);
+        assert_eq!(sandbox.fatbin(&format!("bundle --raw --type o {host} {subarch} -o amdgpu.hipfb")).status, 0);
         let two = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=amd --target hipv4-amdgcn-amd-amdhsa--gfx942=amd";
-        sandbox.fatbin(&format!("bundle --type o --compress {two} -o two.hipfb")).ok();
+        sandbox.fatbin(&format!("bundle --raw --type o --compress {two} -o two.hipfb")).ok();
         sandbox.fatbin("pack -o twice amd amd").ok();
         sandbox.fatbin("pack --kind cuda --compress -o zstd.fatbin sm90 sm80.ptx").ok();
         sandbox.fatbin("pack -o with-debug debug").ok();

@@ -151,7 +151,7 @@ fn string(
 }
 
 const BUNDLE: &str =
-    "bundle --type o --target host-x86_64-unknown-linux-gnu=/dev/null --target hip-amdgcn-amd-amdhsa--gfx90a=a";
+    "bundle --raw --type o --target host-x86_64-unknown-linux-gnu=/dev/null --target hip-amdgcn-amd-amdhsa--gfx90a=a";
 
 #[test]
 fn offload_bundles_are_read_by_the_tables() {

@@ -87,6 +87,22 @@ pub fn sections(view: View<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<
     Ok(found)
 }
 
+/// Returns the names of the sections that the variables and functions of bitcode are for, in the order of the file.
+pub fn section_names(view: View<'_>) -> Result<Vec<String>, Malformed> {
+    let stream = stream(view)?;
+    let damaged = || stream.malformed("bitcode", 0, Cause::Described("invalid record".to_owned()));
+    let mut records = Records::new(Bits::after_magic(stream.data(), u32::MAX).ok_or_else(damaged)?);
+    let mut names = Vec::new();
+    while let Some(block) = records.outer_block() {
+        if block.id == MODULE_BLOCK {
+            names.extend(Module::read(&mut records, block, &|_| false).ok_or_else(damaged)?.sections);
+        } else {
+            records.skip(block).ok_or_else(damaged)?;
+        }
+    }
+    Ok(names)
+}
+
 /// A variable in a wanted section.
 #[derive(Debug)]
 struct Variable {

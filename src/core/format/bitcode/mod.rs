@@ -7,6 +7,7 @@
 
 mod bits;
 pub mod embedded;
+mod identification;
 mod processor;
 mod records;
 pub mod symbols;
@@ -19,6 +20,7 @@ use crate::base::bytes::{Extent, Resource, View};
 use crate::base::error::{Cause, Malformed};
 use bits::{Bits, Block};
 
+pub use identification::llvm_version;
 pub use processor::processor;
 
 /// First bytes of a stream.

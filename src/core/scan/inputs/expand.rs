@@ -124,7 +124,7 @@ impl Expansion<'_> {
     /// Takes a file that is not an archive, or its first part and the members of the archive behind it.
     fn with_appended(&mut self, slice: InputSlice, path: &Path, inner: Option<usize>) {
         let not_opened = |reason| Ok(InputSlice { not_opened: Some(reason), ..slice.clone() });
-        let Some(appended) = appended::find(slice.view()) else { return (self.take)(slice.decode_bitcode()) };
+        let Some(appended) = appended::find(slice.view()) else { return self.object(slice) };
         let (start, zip) = match appended {
             Appended::NotOpened(reason) => return (self.take)(not_opened(reason)),
             Appended::Zip { format, start } => (start, Some(format)),
@@ -141,6 +141,15 @@ impl Expansion<'_> {
             (Some(format), _) => self.members(&slice, format, path, inner),
             (None, Ok(rest)) => self.expand(rest, path, inner),
             (None, Err(error)) => (self.take)(Err(error)),
+        }
+    }
+
+    /// Takes a file without members, and the second copy of an object's device code.
+    fn object(&mut self, slice: InputSlice) {
+        let copy = slice.in_bitcode();
+        (self.take)(slice.decode_bitcode());
+        if let Some(copy) = copy {
+            (self.take)(copy);
         }
     }
 

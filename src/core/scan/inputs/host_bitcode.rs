@@ -7,19 +7,13 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::InputSlice;
-use crate::base::bytes::View;
-use crate::base::error::{Malformed, Result};
+use crate::base::error::Result;
 use crate::base::io::Input;
 use crate::base::range::Cursor;
 use crate::format::bitcode::embedded;
 use crate::format::{bitcode, is_host_bitcode};
 use crate::scan::source::{DecodedBitcode, Source};
-use crate::scan::structure;
-
-/// True if a file is host bitcode that contains device images.
-pub fn has_images(view: View<'_>) -> Result<bool, Malformed> {
-    Ok(is_host_bitcode(view) && !embedded::sections(view, &structure::is_container_section)?.is_empty())
-}
+use crate::scan::structure::{self, fat_lto};
 
 impl InputSlice {
     /// Decodes the sections with device images in host bitcode, and returns a slice of the decoded bytes. Any other
@@ -53,5 +47,16 @@ impl InputSlice {
         let placed = sections.into_iter().map(|it| (it.name, ranges.take(it.contents.len() as u64)));
         let decoded = DecodedBitcode { size: self.view().size(), sections: placed.collect() };
         Ok(self.with_decoded(input, Arc::new(decoded)))
+    }
+
+    /// The bitcode in an object, as a member with the name of its section; `None` without images in it.
+    pub(super) fn in_bitcode(&self) -> Option<Result<InputSlice>> {
+        let (offset, size) = fat_lto::bitcode(self.view())?;
+        let cut = self.clone().cut(self.path.with_member(fat_lto::SECTION), offset, size);
+        let decoded = cut.and_then(InputSlice::decode_bitcode);
+        match decoded {
+            Ok(slice) if slice.decoded.is_none() => None,
+            decoded => Some(decoded),
+        }
     }
 }

@@ -19,7 +19,6 @@ use std::sync::Arc;
 pub use self::{
     appended::has_archive as has_appended_archive,
     expand::{Archives, expand_input},
-    host_bitcode::has_images as is_host_bitcode_with_images,
     kpack::KpackSearch,
     paths::{InputPath, Outcome, expand_paths},
     unpacked::unpacked,

@@ -21,6 +21,7 @@ mod wrapper;
 
 use std::ops::Range;
 
+use crate::base::bytes::size_of_range;
 use crate::base::code::{Coded, Remedy};
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed};
@@ -52,6 +53,9 @@ pub struct File {
     pub format: Option<FileFormat>,
     /// Size in bytes.
     pub size: u64,
+    /// Bytes of a section with a second copy of the images, which is reported as a file of its own.
+    #[doc(hidden)]
+    pub copy: u64,
     /// Place of its bytes on disk; absent for unpacked members and standard input.
     #[doc(hidden)]
     pub on_disk: Option<DiskLocation>,
@@ -258,6 +262,7 @@ impl File {
             path,
             format: None,
             size: 0,
+            copy: 0,
             on_disk: None,
             containers: Vec::new(),
             sections: Vec::new(),
@@ -274,6 +279,12 @@ impl File {
             failure: None,
             remedy: None,
         }
+    }
+
+    /// Returns its size without a second copy of the images.
+    #[doc(hidden)]
+    pub fn own_size(&self) -> u64 {
+        size_of_range(&(self.copy..self.size))
     }
 
     /// Creates the inventory of a file that could not be read.

@@ -10,7 +10,7 @@ use crate::format;
 use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{File, FileFormat};
 use crate::scan::source::stored;
-use crate::scan::structure::host_defects;
+use crate::scan::structure::{fat_lto, host_defects};
 use crate::scan::{Options, Source, structure};
 
 /// Lists every container in `source`. `view` is all bytes of `source`. Containers that the scan decompresses are added
@@ -43,7 +43,13 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
         symbols::find_images(view, &structure, &mut findings);
     }
     let everything = 0..view.size();
-    let searched = if options.structure_only { notes::sections(&structure) } else { vec![everything.clone()] };
+    // Arrays in bitcode may begin at a byte. They are listed as those of the bitcode.
+    let copy = if structure.is_object { fat_lto::copy(view) } else { 0..0 };
+    let searched = match options.structure_only {
+        true => notes::sections(&structure),
+        false if copy.is_empty() => vec![everything.clone()],
+        false => vec![0..copy.start, copy.end..everything.end],
+    };
     for range in intersections(&findings.unexplained(everything.end), &searched) {
         for part in stored(source, range) {
             magic::search(source, view, part, &structure, &mut findings)?;
@@ -61,8 +67,19 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let has_versioned_entries = entries::are_versioned(view, &structure);
     let on_disk = source.on_disk();
     let is_object = structure.is_object;
-    let mut file =
-        File { wrappers, kpack, has_gimple, has_versioned_entries, is_object, unsearched, not_opened, on_disk, ..file };
+    let copy = size_of_range(&copy);
+    let mut file = File {
+        wrappers,
+        kpack,
+        has_gimple,
+        has_versioned_entries,
+        is_object,
+        copy,
+        unsearched,
+        not_opened,
+        on_disk,
+        ..file
+    };
     file.record_registrations();
     file.host_defects = host_defects::find(&structure);
     file.signs = signs::find(view, &structure, &file, options.calls);

@@ -1,6 +1,7 @@
 //! The host file: its format, and the sections that hold containers.
 
 pub mod device_links;
+pub mod fat_lto;
 pub mod host_defects;
 pub mod image_table;
 pub mod pointers;

@@ -58,6 +58,14 @@ pub fn are_compatible(one: &str, other: &str) -> bool {
     one == other || are_amdgpu() && Triple::normalize(one).is_compatible_with(&Triple::normalize(other))
 }
 
+/// Returns whether code that states one triple cannot be for the other: the architectures differ, or the systems that
+/// load code for AMD's GPUs. Words that are unknown or missing contradict nothing, and vendors have several names.
+pub fn contradict(one: &str, other: &str) -> bool {
+    let (Some(own), Some(others)) = (architecture(one), architecture(other)) else { return false };
+    let systems = || [one, other].map(|triple| Triple::normalize(triple).system());
+    own != others || subarch::is_amdgpu(one) && matches!(systems(), [Some(own), Some(others)] if own != others)
+}
+
 /// Returns the triple of a 64-bit ELF file for this machine and byte order.
 pub const fn of_machine(machine: elf::Machine, little_endian: bool) -> Option<&'static str> {
     // A loop, because iterators cannot be used in constants.

@@ -66,6 +66,11 @@ impl Triple {
         subarchs_fit && self.meaning() == other.meaning()
     }
 
+    /// Returns the operating system, without its version; `None` for an unknown one.
+    pub fn system(&self) -> Option<&'static str> {
+        names::system(&self.parts[2])
+    }
+
     fn meaning(&self) -> Meaning<'_> {
         let [architecture, vendor, system, environment] = &self.parts;
         (

@@ -100,6 +100,16 @@ impl CodeProperty {
     }
 }
 
+/// Returns the properties of an image that the libomptarget of a release does not load, and the measured releases that
+/// do. Such an image is left out without a word.
+pub fn left_out_by_llvm(image: &Image, major: u32) -> Vec<(CodeProperty, LlvmReleases)> {
+    let newest = LlvmReleases::MEASURED.last().copied().unwrap_or_default();
+    let major = major.min(newest);
+    let properties = CodeProperty::of(image).into_iter().map(|property| (property, property.llvm()));
+    let is_measured = LlvmReleases::MEASURED.contains(&major);
+    properties.filter(|(_, releases)| is_measured && !releases.majors().any(|own| own == major)).collect()
+}
+
 impl Loader {
     /// Returns whether it does not load code with a property.
     pub fn refuses(&self, property: CodeProperty) -> bool {

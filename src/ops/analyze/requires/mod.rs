@@ -18,7 +18,7 @@ pub use bounds::{Floor, Limit};
 pub use driver::Driver;
 pub use image::{ToolkitBytes, products, requirements, unread_toolkit};
 pub use llvm_releases::LlvmReleases;
-pub use loaders::{CodeProperty, HIP_5_2, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader};
+pub use loaders::{CodeProperty, HIP_5_2, LIBOMPTARGET_16, LIBOMPTARGET_19, LIBOMPTARGET_22, Loader, left_out_by_llvm};
 pub use lto_ir::nvjitlink;
 pub use release::{DriverNumber, DriverSystem, Release};
 pub use requirement::Requirement;

@@ -70,7 +70,7 @@ pub fn size(scanned: &ScannedFile, label: String, options: &SizeOptions) -> Resu
     let file = scanned.file();
     let mut sizes = FileSizes {
         path: file.path.to_string(),
-        size: file.size,
+        size: file.own_size(),
         packed_size: scanned.packed_size(),
         tree: Tree::default(),
         images: ImageCopies::default(),

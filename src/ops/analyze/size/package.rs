@@ -60,7 +60,7 @@ impl PackedFile {
             is_direct: file.path.members().count() == 1,
             is_library: is_library(member),
             packed: scanned.packed_size(),
-            size: file.size,
+            size: file.own_size(),
             device_code: device_code(file),
         })
     }

@@ -39,7 +39,7 @@ impl<'a> Owner<'a> {
 /// Returns the parts of a file. Their stored sizes add up to the size of the file.
 pub fn parts(file: &File) -> Vec<Part<'_>> {
     let mut parts = Partition::default().containers(&file.containers, &[], &(0..file.size));
-    let mut left = size_of_range(&(stored(&parts)..file.size));
+    let mut left = size_of_range(&(stored(&parts)..file.own_size()));
     let sum = |bytes: fn(&Section) -> u64| total(file.sections.iter().map(bytes));
     let padding = sum(|section| section.padding).min(left);
     left = left.abs_diff(padding);

@@ -23,7 +23,7 @@ use fatbin_core::base::signature::Signature;
 use fatbin_core::format::kernel_store;
 use fatbin_core::scan::inventory::File;
 use fatbin_core::scan::{
-    CacheBudget, Options, Scan, Source, has_appended_archive, is_host_bitcode_with_images, unpacked,
+    CacheBudget, Options, Scan, Source, has_appended_archive, holds_images_twice, is_host_bitcode_with_images, unpacked,
 };
 
 /// Selections from each candidate set on a device: for the images that are kept, twice for the losses, and twice for
@@ -119,6 +119,9 @@ impl Job<'_> {
         }
         if is_host_bitcode_with_images(part.bytes()).map_err(|malformed| malformed.in_file(file.path.printed()))? {
             return Err(Error::Bitcode { path: file.path.printed().into() }.into());
+        }
+        if holds_images_twice(part.bytes()).map_err(|malformed| malformed.in_file(file.path.printed()))? {
+            return Err(Error::FatLto { path: file.path.printed().into() }.into());
         }
         self.split_hosts.borrow_mut().extend(split_host(part, file, self.options));
         if file.device_images().next().is_none() {

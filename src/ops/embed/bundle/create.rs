@@ -7,12 +7,13 @@ use aho_corasick::AhoCorasick;
 
 use super::CompressionStats;
 use super::error::{BundleError, Result};
+use crate::embed::wrap::TargetOverride;
 use fatbin_core::base::codec::Compression;
 use fatbin_core::base::content::Content;
 use fatbin_core::base::error::{Error, Malformed};
 use fatbin_core::base::io::{FileSet, Input, Output, OutputKind, Sink};
 use fatbin_core::format::bundle::{self, BundleForm, FileType, HOST_CONTENT, MAGIC, section_name, text};
-use fatbin_core::format::ccob;
+use fatbin_core::format::{DeviceImage, ccob};
 use fatbin_core::host::rewrite::{self, NewSection};
 use fatbin_core::target::{BundleEntryId, IdStyle, OffloadKind, compatibility};
 
@@ -66,6 +67,16 @@ pub fn check_composition(ids: &[String]) -> Result<()> {
         Some((one, other)) => Err(BundleError::ConflictingTargets { one, other }),
         None => Ok(()),
     }
+}
+
+/// Rejects files whose headers contradict the target of their IDs.
+pub fn check_contents(files: &[BundleInput]) -> Result<()> {
+    for BundleInput { id, input } in files {
+        let Some(id) = BundleEntryId::parse(id).filter(|id| id.kind != OffloadKind::Host) else { continue };
+        let stated = TargetOverride { triple: Some(id.triple.to_owned()), arch: id.target_id.map(str::to_owned) };
+        stated.check_against(&DeviceImage::identify(input.view()), input.path())?;
+    }
+    Ok(())
 }
 
 /// Canonical spelling of an ID's target.

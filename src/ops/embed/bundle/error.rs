@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::embed::bundle::file::BundleFileError;
+use crate::embed::wrap::ImageError;
 use fatbin_core::base::code::{Code, Coded, ErrorClass};
 use fatbin_core::base::error::Error;
 use fatbin_core::format::bundle::FileType;
@@ -15,6 +16,9 @@ pub type Result<T, E = BundleError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BundleError {
+    /// A file that is not what its ID states.
+    #[error(transparent)]
+    Image(#[from] ImageError),
     /// One id is given to two files.
     #[error("duplicate target {id}")]
     DuplicateTarget {
@@ -141,6 +145,7 @@ impl Coded for BundleError {
             BundleError::NotABundle { .. } => Code::NotABundle.into(),
             BundleError::MissingTargets { .. } => Code::MissingTargets.into(),
             BundleError::File(error) => error.class(),
+            BundleError::Image(error) => error.class(),
         }
     }
 }

@@ -9,7 +9,7 @@ mod list;
 mod members;
 mod stats;
 
-pub use create::{BundleInput, BundleOptions, bundle, bundle_to_vec, check_composition};
+pub use create::{BundleInput, BundleOptions, bundle, bundle_to_vec, check_composition, check_contents};
 pub use error::BundleError;
 pub use extract::{Explain, RequestedTarget, UnbundleOptions, check_archive, unbundle};
 pub use following::{FollowingData, following_data};

@@ -29,6 +29,8 @@ pub struct PackagerRules {
     pub string_order: StringOrder,
     /// Extraction from binaries.
     pub extraction: Extraction,
+    /// True if generated names are numbered by the image's place in the file, and not among the extracted images.
+    pub numbers_all: bool,
     /// True if the tool is llvm-offload-binary, and its old name causes a warning.
     pub is_renamed: bool,
 }

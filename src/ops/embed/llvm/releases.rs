@@ -77,6 +77,7 @@ const LLVM_14: Release = Release {
         packed_files: PackedFiles::One,
         string_order: StringOrder::StringMaps,
         extraction: Extraction::Unsupported,
+        numbers_all: false,
         is_renamed: false,
     },
     bundler: BundlerRules {
@@ -127,6 +128,7 @@ const LLVM_16: Release = Release {
     number: Some(16),
     packager: PackagerRules {
         extraction: Extraction::Files,
+        numbers_all: true,
         string_order: StringOrder::DenseAndStringMap,
         ..LLVM_15.packager
     },
@@ -140,6 +142,7 @@ const LLVM_17: Release = Release {
     number: Some(17),
     packager: PackagerRules {
         extraction: Extraction::FilesAndArchives,
+        numbers_all: false,
         packed_files: PackedFiles::PerValue,
         string_order: StringOrder::DenseMap,
         ..LLVM_16.packager

@@ -133,6 +133,11 @@ impl WrapperAbi {
         }
     }
 
+    /// Returns whether wrappers of both releases register the same entries of a kind.
+    pub fn shares_entries(&self, other: &WrapperAbi, kind: OffloadKind) -> bool {
+        self.entries == other.entries && self.entry_section(kind) == other.entry_section(kind)
+    }
+
     /// Returns the name of the placeholder, an object of size zero that keeps the entry section in the link when no
     /// host object has entries.
     pub fn placeholder(&self, kind: OffloadKind) -> String {

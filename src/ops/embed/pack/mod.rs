@@ -2,10 +2,11 @@
 
 pub mod fat_binary;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::embed::llvm::Release;
-use crate::embed::wrap::{ImageError, TargetOverride};
+use crate::embed::wrap::{ImageError, TargetOverride, spirv_triple};
 use fatbin_core::base::codec::Compression;
 use fatbin_core::base::content::Content;
 use fatbin_core::base::error::{Error, Result};
@@ -69,12 +70,13 @@ impl PackInput {
         let target = TargetOverride { triple: specified("triple"), arch: specified("arch") };
         target.check_against(&own, path)?;
         let image_kind = image_kind_of(&own, path, version);
+        let implied = spirv_triple(view, &own, None).map(Cow::Borrowed);
         let mut strings = strings;
         if let (None, Some(arch)) = (&target.arch, own.arch) {
             strings.push(("arch".to_owned(), arch));
         }
         if target.triple.is_none() {
-            let triple = own.triple.ok_or_else(|| ImageError::without_triple(path, own.image_kind))?;
+            let triple = own.triple.or(implied).ok_or_else(|| ImageError::without_triple(path, own.image_kind))?;
             strings.push(("triple".to_owned(), triple.into_owned()));
         }
         Ok((image_kind, strings))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::ProducerError;
 use super::offload_binary::stream_compression;
 use crate::embed::bundle::file::{BundleFileError, BundleReader};
-use crate::embed::bundle::{BundleError, BundleInput, BundleOptions, bundle_to_vec, check_composition};
+use crate::embed::bundle::{BundleError, BundleInput, BundleOptions, bundle_to_vec, check_composition, check_contents};
 use fatbin_core::base::codec::Codec;
 use fatbin_core::base::io::Input;
 use fatbin_core::format::bundle::FileType;
@@ -80,6 +80,7 @@ impl BundleBuilder {
             BundleEntryId::check(id).map_err(ProducerError::refused)?;
         }
         check_composition(&ids)?;
+        check_contents(&self.entries)?;
         let compression = stream_compression(self.compression, self.level)?.map(|compression| (compression, version));
         let output = PathBuf::from("<memory>");
         let options =

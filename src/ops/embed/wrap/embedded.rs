@@ -9,9 +9,9 @@ use fatbin_core::base::content::Content;
 use fatbin_core::format::offload_binary::{
     self, OffloadBinary, OffloadBinaryContents, OffloadBinaryEntry, OffloadBinaryImage, OffloadBinaryOutput, Version,
 };
-use fatbin_core::format::{self, DeviceImage, ImageKind, WrapInput};
+use fatbin_core::format::{self, DeviceImage, ImageKind, WrapInput, spirv};
 use fatbin_core::host::rewrite::openmp_notes;
-use fatbin_core::target::{OffloadKind, Platform, TargetId, nvptx};
+use fatbin_core::target::{OffloadKind, Platform, TargetId, nvptx, triple};
 
 /// Result of preparing an image.
 type Result<T, E = ImageError> = std::result::Result<T, E>;
@@ -52,7 +52,7 @@ impl SourceImage<'_> {
 }
 
 /// Bytes to embed, the range of the image in them, and its properties; unknown properties are empty.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EmbeddedImage<'data> {
     /// Image, and what surrounds it.
     pub content: Content<'data>,
@@ -131,8 +131,12 @@ fn embed_image<'data>(
     let view = source.view;
     let own = DeviceImage::identify(view);
     format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
-    source.target.check_against(&own, path)?;
-    let triple = source.target.triple.as_deref().or(own.triple.as_deref());
+    match form {
+        EmbeddedForm::Raw => check_code(&own, path)?,
+        EmbeddedForm::OffloadBinary | EmbeddedForm::RawWithNotes => source.target.check_against(&own, path)?,
+    }
+    let stated = source.target.triple.as_deref().or(own.triple.as_deref());
+    let triple = stated.or_else(|| spirv_triple(view, &own, Some(kind)));
     let arch = source.target.arch.as_deref().or(own.arch.as_deref()).unwrap_or_default();
     let image_kind = offload_binary::image_kind_of(own.image_kind);
     let (content, image) = match form {
@@ -318,13 +322,15 @@ impl TargetOverride {
         Ok(())
     }
 
-    /// Checks that an image has code, and that the specified processor is the one in its header. The specified processor
-    /// may add features or a suffix, which the header cannot record.
+    /// Checks that an image has code, and that the specified triple and processor do not contradict its header. The
+    /// specified processor may add features or a suffix, which the header cannot record.
     pub(crate) fn check_against(&self, own: &DeviceImage, path: &Path) -> Result<()> {
-        if own.image_kind == ImageKind::DebugElf {
-            let path = path.to_owned();
-            let found = "debug information without code".to_owned();
-            return Err(ImageError::NotADeviceImage { path, found, remedy: "specify the file with the code" });
+        check_code(own, path)?;
+        if let (Some(specified), Some(found)) = (&self.triple, &own.triple)
+            && triple::contradict(specified, found)
+        {
+            let (specified, found) = (specified.clone(), found.to_string());
+            return Err(ImageError::TripleMismatch { path: path.to_owned(), specified, found });
         }
         match (&self.arch, &own.arch) {
             (Some(specified), Some(found)) if !is_same_processor(specified, found) => {
@@ -336,6 +342,25 @@ impl TargetOverride {
             _ => Ok(()),
         }
     }
+}
+
+/// Checks that an image has code.
+fn check_code(own: &DeviceImage, path: &Path) -> Result<()> {
+    if own.image_kind == ImageKind::DebugElf {
+        let path = path.to_owned();
+        let found = "debug information without code".to_owned();
+        return Err(ImageError::NotADeviceImage { path, found, remedy: "specify the file with the code" });
+    }
+    Ok(())
+}
+
+/// Returns the triple of SPIR-V by its memory model, as the runtime of a kind calls it; `None` for other images, which
+/// state their own.
+pub(crate) fn spirv_triple(view: View<'_>, own: &DeviceImage, kind: Option<OffloadKind>) -> Option<&'static str> {
+    let by_model = if own.image_kind == ImageKind::SpirV { spirv::triple(view)? } else { return None };
+    // The name that clang's -fopenmp-targets takes.
+    let is_intel = kind == Some(OffloadKind::OpenMp) && triple::architecture(by_model) == Some("spirv64");
+    Some(if is_intel { "spirv64-intel" } else { by_model })
 }
 
 fn is_same_processor(a: &str, b: &str) -> bool {

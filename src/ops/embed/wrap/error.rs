@@ -62,6 +62,16 @@ pub enum ImageError {
         /// Processor in the header.
         found: String,
     },
+    /// The user specified another triple than the header.
+    #[error("{}: triple={specified} contradicts the image's header: {found}", path.display())]
+    TripleMismatch {
+        /// File of the image.
+        path: PathBuf,
+        /// Triple that the user specified.
+        specified: String,
+        /// Triple in the header.
+        found: String,
+    },
     /// The user specified a property of a container, whose entries have their own.
     #[error("{}: {property}={value} does not apply to a container, whose entries have their own; omit it", path.display())]
     OverriddenContainer {
@@ -119,6 +129,7 @@ impl Coded for ImageError {
                 Code::UnknownTarget.with(Remedy::SpecifyTriple(path.clone()))
             }
             ImageError::ArchMismatch { .. }
+            | ImageError::TripleMismatch { .. }
             | ImageError::OverriddenContainer { .. }
             | ImageError::KindMismatch { .. } => Code::ContradictedHeader.into(),
             ImageError::Duplicate { .. } => Code::DuplicateImage.into(),
@@ -230,6 +241,16 @@ pub enum WrapError {
         /// Section of the entries.
         section: String,
     },
+    /// The wrapper of the release registers none of the host object's entries.
+    #[error("{}: its offload entries are of {needed}, and a wrapper of {abi} registers none of them", path.display())]
+    OtherEntries {
+        /// The host object.
+        path: PathBuf,
+        /// Release of its entries.
+        needed: &'static str,
+        /// Release of the wrapper.
+        abi: &'static str,
+    },
     /// The user specified a different host than the host object's.
     #[error("{}: host is {found}, not {specified}", path.display())]
     HostMismatch {
@@ -255,6 +276,7 @@ impl Coded for WrapError {
             WrapError::UnsupportedKind { .. } | WrapError::UnsupportedHost { .. } => {
                 Code::UnsupportedRelease.with(Remedy::ChangeRelease)
             }
+            WrapError::OtherEntries { .. } => Code::UnsupportedRelease.with(Remedy::TakeReleaseOfObjects),
             WrapError::NoLargeSections { .. } => Code::LargeSections.with(Remedy::AllowSmallImages),
             WrapError::LargeImagesInIr => Code::LargeSections.with(Remedy::AllowSmallImagesOrEmitObject),
             WrapError::DuplicateEntry { .. } | WrapError::NulInName { .. } => Code::InvalidEntry.into(),

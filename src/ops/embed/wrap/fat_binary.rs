@@ -71,18 +71,17 @@ impl Names {
 /// Adds fat binary, wrapper structure and functions for CUDA or HIP.
 pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, priority: u16) {
     let names = if request.kind == OffloadKind::Cuda { &CUDA } else { &HIP };
-    let abi = request.abi;
     let (container_section, wrapper_section) = names.sections(request.format);
     let content = request.images.pop().map(|image| image.content).unwrap_or_default();
     if request.fat_binary_symbols.is_alone {
         container(plan, names, container_section, content, &request);
         return;
     }
-    let bounds = entries::section(plan, &request);
+    let tables = entry_tables(plan, &request);
     let fat_binary = container(plan, names, container_section, content, &request);
 
     let mut keep = super::weak_references(plan, &request.keep);
-    keep.extend(bounds.keep);
+    keep.extend(tables.iter().filter_map(|table| table.bounds.keep));
     let section = plan.next_section();
     let wrapper = plan.symbol(".fatbin_wrapper", Definition::Data { section, offset: 0, size: 24 });
     let version = Field::U32(fat_binary_wrapper::VERSION);
@@ -105,14 +104,16 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
             result: Some(Local::Handle),
         }),
         Step::Store { to: handle, from: Local::Handle },
-        Step::ForEach {
+    ];
+    for EntryTable { bounds, abi, kind_number } in tables {
+        register.push(Step::ForEach {
             element: Local::Entry,
             begin: bounds.begin,
             end: bounds.end,
             size: abi.entries.size(),
-            body: register_entry(plan, names, request.kind_number, &abi),
-        },
-    ];
+            body: register_entry(plan, names, kind_number, &abi),
+        });
+    }
     if names.has_end {
         let end = plan.reference(&format!("{}RegisterFatBinaryEnd", names.runtime), Definition::Undefined);
         register.push(Step::call(end, vec![Value::Local(Local::Handle)]));
@@ -121,6 +122,29 @@ pub fn add<'data>(plan: &mut ObjectPlan<'data>, mut request: Request<'data>, pri
     let functions = (format!(".{}.fatbin_reg", names.local), format!(".{}.fatbin_unreg", names.local));
     let functions = (functions.0.as_str(), functions.1.as_str());
     registration::functions(plan, functions, priority, Unregister::AtExit, register, unregister);
+}
+
+/// Entries of the host objects of one or more releases.
+struct EntryTable {
+    bounds: entries::Bounds,
+    abi: WrapperAbi,
+    kind_number: u16,
+}
+
+/// Adds the sections of the entries of the request's release, and of further ones. One fat binary serves them all, so
+/// that a variable of the device is one variable for all host objects.
+fn entry_tables(plan: &mut ObjectPlan<'_>, request: &Request<'_>) -> Vec<EntryTable> {
+    let mut tables = vec![entry_table(plan, request)];
+    for release in &request.further_releases {
+        let (abi, kind_number) = (release.wrapper, release.kinds.number(request.kind));
+        let further = Request { abi, kind_number, entries: Vec::new(), ..request.clone() };
+        tables.push(entry_table(plan, &further));
+    }
+    tables
+}
+
+fn entry_table(plan: &mut ObjectPlan<'_>, request: &Request<'_>) -> EntryTable {
+    EntryTable { bounds: entries::section(plan, request), abi: request.abi, kind_number: request.kind_number }
 }
 
 /// Adds the section of the fat binary, and returns its symbol.

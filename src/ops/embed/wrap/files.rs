@@ -148,6 +148,12 @@ pub fn wrap_into(output: OutputPath, options: &WrapOptions) -> Result<WrapSummar
         _ => WrapperBuilder::for_triple(options.kind, host)?,
     };
     wrapper.release = options.release.or(matched.as_ref().map(|matched| matched.release)).unwrap_or(NEWEST);
+    if let (Some(matched), Some(path)) = (&matched, &options.matching)
+        && !matched.release.wrapper.shares_entries(&wrapper.release.wrapper, options.kind)
+    {
+        let (abi, needed) = (wrapper.release.name, matched.release.name);
+        return Err(WrapError::OtherEntries { path: path.clone(), abi, needed });
+    }
     for (input, image) in inputs.iter().zip(&options.images) {
         let path = input.path();
         let view = input.view();

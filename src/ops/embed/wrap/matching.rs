@@ -1,7 +1,8 @@
 //! Properties that a wrapper object must share with a host object, read from that host object.
 //!
 //! Clang leaves the offload entries in the host object: the section's name and the size of an entry determine the
-//! release, the file header the machine. The user needs to specify neither.
+//! release, the file header the machine. The user needs to specify neither. Bitcode of a host has the section's name and
+//! the version of its compiler.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::error::WrapError;
 use crate::embed::llvm::wrapper_abi::{ENTRY_SYMBOLS, EntryLayout};
 use crate::embed::llvm::{NEWEST, RELEASES, Release};
 use fatbin_core::base::bytes::{ObjectBytes, View};
-use fatbin_core::format::DeviceImage;
+use fatbin_core::format::{DeviceImage, bitcode};
 use fatbin_core::host::Host;
 use fatbin_core::target::OffloadKind;
 
@@ -39,26 +40,89 @@ struct FoundEntries {
     symbols: Vec<String>,
 }
 
+/// Entries of a kind in a host object or in a host's bitcode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MatchedEntries {
+    /// Newest release that writes such entries.
+    pub release: Release,
+    /// Global symbols of the entries, in the order of the file.
+    pub symbols: Vec<String>,
+}
+
 /// Reads a host object that was compiled with offloading of `kind`.
 pub fn read(view: View, path: &Path, kind: OffloadKind) -> Result<MatchedHost, WrapError> {
     let file = object::File::parse(ObjectBytes(view))
         .map_err(|error| WrapError::UnreadableHostObject { path: path.to_owned(), source: Box::new(error) })?;
     let host = host_of(&file, view).ok_or_else(|| WrapError::UnknownHostMachine { path: path.to_owned() })?;
-    let entries = match file.format() {
-        BinaryFormat::Coff => read_coff_entries(&file, kind),
-        BinaryFormat::MachO => read_mach_o_entries(&file),
-        _ => read_entries(&file, kind),
-    };
-    let entries = entries.ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
+    let entries =
+        entries_of_object(&file, kind).ok_or_else(|| WrapError::NoOffloadEntries { path: path.to_owned() })?;
     if matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
         return Err(WrapError::LinkedHost { path: path.to_owned() });
     }
-    let Some(release) = newest_release(kind, &entries) else {
-        let path = path.to_owned();
-        let size = entries.size;
-        return Err(WrapError::UnknownEntries { path, size, section: entries.section });
+    let MatchedEntries { release, symbols } = entries.matched(path, kind)?;
+    Ok(MatchedHost { release, host, entry_symbols: symbols })
+}
+
+/// Reads the entries of a kind in an object or in bitcode; `None` for a file without any. One section has the entries
+/// of all kinds since LLVM 21, so they may be of another kind.
+pub fn entries(view: View, path: &Path, kind: OffloadKind) -> Result<Option<MatchedEntries>, WrapError> {
+    let found = if bitcode::is_bitcode(view) {
+        entries_of_bitcode(view, kind)
+    } else if let Ok(file) = object::File::parse(ObjectBytes(view)) {
+        entries_of_object(&file, kind)
+    } else {
+        None
     };
-    Ok(MatchedHost { release, host, entry_symbols: entries.symbols })
+    found.map(|entries| entries.matched(path, kind)).transpose()
+}
+
+impl FoundEntries {
+    fn matched(self, path: &Path, kind: OffloadKind) -> Result<MatchedEntries, WrapError> {
+        match newest_release(kind, &self) {
+            Some(release) => Ok(MatchedEntries { release, symbols: self.symbols }),
+            None => {
+                let FoundEntries { section, size, .. } = self;
+                Err(WrapError::UnknownEntries { path: path.to_owned(), size, section })
+            }
+        }
+    }
+}
+
+fn entries_of_object<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind: OffloadKind) -> Option<FoundEntries> {
+    match file.format() {
+        BinaryFormat::Coff => read_coff_entries(file, kind),
+        BinaryFormat::MachO => read_mach_o_entries(file),
+        _ => read_entries(file, kind),
+    }
+}
+
+/// First release with entries of 56 bytes, for bitcode, where an entry has no size.
+const NEW_ENTRIES: u32 = 20;
+
+/// Reads the entries of a kind from bitcode that is compiled and linked later. Damaged bitcode has none.
+fn entries_of_bitcode(view: View, kind: OffloadKind) -> Option<FoundEntries> {
+    let names = bitcode::embedded::section_names(view).ok()?;
+    let section = section_names(kind).find(|section| names.iter().any(|name| is_entry_section(name, section)))?;
+    let symbols = bitcode::symbols::symbols(view).unwrap_or_default().into_iter().map(|symbol| symbol.name);
+    let mut symbols: Vec<String> = symbols.filter(|name| symbol_prefix(name).is_some()).collect();
+    symbols.sort();
+    let is_new = section == NEWEST_SECTION || bitcode::llvm_version(view) >= Some(NEW_ENTRIES);
+    let layout = if is_new { EntryLayout::New } else { EntryLayout::Old };
+    Some(FoundEntries {
+        section: section.to_owned(),
+        size: layout.size().into(),
+        symbol_prefix: symbols.first().and_then(|name| symbol_prefix(name)),
+        symbols,
+    })
+}
+
+/// Whether bitcode names a section of entries, as ELF or as COFF has it.
+fn is_entry_section(name: &str, section: &str) -> bool {
+    name.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest == "$OE")
+}
+
+fn symbol_prefix(name: &str) -> Option<&'static str> {
+    ENTRY_SYMBOLS.into_iter().find(|prefix| name.starts_with(prefix))
 }
 
 /// Returns the triple of a host object. A COFF object does not state its C runtime. The result names Microsoft's,
@@ -126,7 +190,7 @@ fn read_entries<'data>(file: &object::File<'data, ObjectBytes<'data>>, kind: Off
     };
     for symbol in file.symbols().filter(|symbol| symbol.section_index() == Some(section.index())) {
         let Ok(name) = symbol.name() else { continue };
-        let Some(&prefix) = ENTRY_SYMBOLS.iter().find(|prefix| name.starts_with(**prefix)) else { continue };
+        let Some(prefix) = symbol_prefix(name) else { continue };
         entries.symbol_prefix = entries.symbol_prefix.or(Some(prefix));
         entries.size = symbol.size();
         // A local symbol cannot be referred to from another object.

@@ -17,6 +17,7 @@ mod registration;
 mod sycl;
 mod wrapper;
 
+pub(crate) use embedded::spirv_triple;
 pub use embedded::{EmbeddedForm, SourceImage, TargetOverride};
 pub use entries::OffloadEntry;
 pub use error::{ImageError, WrapError};
@@ -24,13 +25,14 @@ pub(crate) use fat_binary_image::describe;
 pub(crate) use wrapper::LARGE;
 pub use wrapper::{LargeImages, WrapperBuilder, WrapperFormat};
 
+use crate::embed::llvm::Release;
 use crate::embed::llvm::wrapper_abi::{Unregister, WrapperAbi};
 use embedded::EmbeddedImage;
 use fatbin_core::host::{Definition, ObjectFormat, ObjectPlan, SymbolId};
 use fatbin_core::target::OffloadKind;
 
 /// Images and entries to register.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Request<'data> {
     kind: OffloadKind,
     abi: WrapperAbi,
@@ -38,6 +40,8 @@ struct Request<'data> {
     format: ObjectFormat,
     /// Number of the kind in the offload entries.
     kind_number: u16,
+    /// Further releases whose entries CUDA's and HIP's wrapper registers.
+    further_releases: Vec<Release>,
     /// One for CUDA and HIP, any number for the others.
     images: Vec<EmbeddedImage<'data>>,
     /// Entries for host programs that no offload compiler has compiled.

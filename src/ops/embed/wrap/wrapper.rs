@@ -92,6 +92,8 @@ pub struct WrapperBuilder<'data> {
     pub format: WrapperFormat,
     /// Entries for host programs that no offload compiler has compiled.
     pub entries: Vec<OffloadEntry>,
+    /// Further releases whose entries CUDA's and HIP's wrapper registers: host objects of several compilers.
+    pub(crate) further_releases: Vec<Release>,
     /// Symbols of host objects whose sections must survive `--gc-sections`: their entries.
     pub(crate) keep: Vec<String>,
     /// True if the section of entries must survive `--gc-sections` even without entries. Linkers such as ld.lld would
@@ -118,6 +120,7 @@ impl<'data> WrapperBuilder<'data> {
             large: LargeImages::Auto,
             format: WrapperFormat::Object,
             entries: Vec::new(),
+            further_releases: Vec::new(),
             keep: Vec::new(),
             keep_entries: false,
             fat_binary: None,
@@ -252,6 +255,7 @@ impl<'data> WrapperBuilder<'data> {
             abi: self.release.wrapper,
             format,
             kind_number: self.release.kinds.number(self.kind),
+            further_releases: self.further_releases.clone(),
             images,
             entries: self.entries.clone(),
             keep,

@@ -20,6 +20,7 @@ pub const LINKER: DeviceLinker = DeviceLinker {
     needs_clang: |_| false,
     is_complete,
     links_complete: false,
+    assembles_text: false,
 };
 
 const LLD: DeviceProgram = DeviceProgram { name: "ld.lld", package: "lld" };

@@ -84,7 +84,12 @@ pub fn source_with_uses(defined: &BTreeSet<String>) -> String {
 fn intermediate(job: &Job<'_>, extension: &str) -> DeviceFile {
     let mut name = job.output.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{extension}"));
-    DeviceFile { path: job.output.with_file_name(name), image_kind: ImageKind::Elf, is_library: false }
+    DeviceFile {
+        path: job.output.with_file_name(name),
+        image_kind: ImageKind::Elf,
+        is_assembly: false,
+        is_library: false,
+    }
 }
 
 /// True if another program assembles clang's output for the target, and some inputs are not bitcode. These may use any

@@ -24,7 +24,11 @@ pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
     }
     let architecture = triple::architecture(job.triple).unwrap_or_default();
     let mut words: Vec<OsString> = vec!["--no-default-config".into(), "-o".into(), job.output.into()];
-    words.extend(["-dumpdir".into(), job.dump_prefix.into(), format!("--target={}", job.triple).into()]);
+    // clang 16 has no such option; the tool passes it since it has no optimizer of its own.
+    if !job.rules.has_own_lto {
+        words.extend(["-dumpdir".into(), job.dump_prefix.into()]);
+    }
+    words.push(format!("--target={}", job.triple).into());
     words.extend(processor_option(job, architecture));
     if AMDGPU.contains(&architecture) {
         words.push("-flto".into());

@@ -15,9 +15,13 @@ pub const LINKER: DeviceLinker = DeviceLinker {
     needs_clang: |kind| kind == ImageKind::Bitcode,
     is_complete: amdgpu::LINKER.is_complete,
     links_complete: false,
+    assembles_text: true,
 };
 
-const CC: DeviceProgram = DeviceProgram { name: "cc", package: "gcc" };
+/// The system's compiler, if the program's linker is none.
+pub const HOST_COMPILER: &str = "cc";
+
+const CC: DeviceProgram = DeviceProgram { name: HOST_COMPILER, package: "gcc" };
 
 fn commands(job: &Job<'_>, find: Find<'_>) -> Result<Vec<CommandLine>> {
     // An image uses its own definitions, not the program's.

@@ -15,6 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 pub use bitcode::{is_assembled, source_with_uses};
+pub use cpu::HOST_COMPILER;
 
 use super::host_line::HostWord;
 use super::programs::CommandLine;
@@ -85,6 +86,8 @@ pub struct DeviceFile {
     pub path: PathBuf,
     /// Kind of the image by its content.
     pub image_kind: ImageKind,
+    /// True for assembly text of clang, whose directives not every assembler knows.
+    pub is_assembly: bool,
     /// True if only the symbols that other images use are linked.
     pub is_library: bool,
 }
@@ -147,6 +150,8 @@ pub struct DeviceLinker {
     pub is_complete: fn(View<'_>) -> bool,
     /// True if such an image can be linked with others.
     pub links_complete: bool,
+    /// True if the program assembles text in files named `*.s`.
+    pub assembles_text: bool,
 }
 
 const LINKERS: [DeviceLinker; 4] = [amdgpu::LINKER, nvptx::LINKER, cpu::LINKER, spirv::LINKER];
@@ -161,13 +166,14 @@ impl DeviceLinker {
     /// Commands that link images.
     pub fn commands(&self, job: &Job<'_>, find: Find<'_>) -> super::Result<Vec<CommandLine>> {
         let needs_clang = |input: &DeviceFile| (self.needs_clang)(input.image_kind);
-        let is_linked_by_clang = job.is_sycl || job.rules.links_nvptx_bitcode && bitcode::is_mixed(job);
+        let is_for_clang = job.is_sycl || job.inputs.iter().any(|input| input.is_assembly);
+        let is_linked_by_clang = is_for_clang || job.rules.links_nvptx_bitcode && bitcode::is_mixed(job);
         if job.rules.has_own_lto && !is_linked_by_clang && job.inputs.iter().any(needs_clang) {
             return bitcode::commands(job, self, find);
         }
         let has_compiler_words =
             job.arguments.linker_words == DeviceWords::Compiler && job.linker_arguments().next().is_some();
-        if job.is_sycl || has_compiler_words || job.inputs.iter().any(needs_clang) {
+        if is_for_clang || has_compiler_words || job.inputs.iter().any(needs_clang) {
             return Ok(vec![CommandLine { program: find(clang::PROGRAM)?, arguments: job.for_clang() }]);
         }
         (self.commands)(job, find)

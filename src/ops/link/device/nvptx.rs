@@ -19,6 +19,7 @@ pub const LINKER: DeviceLinker = DeviceLinker {
     needs_clang: |kind| kind == ImageKind::Bitcode,
     is_complete,
     links_complete: false,
+    assembles_text: false,
 };
 
 /// nvlink recognizes cubins by this extension.

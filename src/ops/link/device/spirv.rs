@@ -15,6 +15,7 @@ pub const LINKER: DeviceLinker = DeviceLinker {
     needs_clang: |kind| kind == ImageKind::Bitcode,
     is_complete: |image| DeviceImage::identify(image).image_kind == ImageKind::SpirV,
     links_complete: true,
+    assembles_text: false,
 };
 
 const SPIRV_LINK: DeviceProgram = DeviceProgram { name: "spirv-link", package: "spirv-tools" };

@@ -47,6 +47,9 @@ fn main() -> io::Result<()> {
         if image.image_kind == ImageKind::TileIr {
             save(&directory, "tile_ir", &name, &bytes)?;
         }
+        if image.image_kind == ImageKind::PatchTokens {
+            save(&directory, "patch_tokens", &name, &bytes)?;
+        }
         let Some(triple) = image.triple else { continue };
         let arch = image.arch.as_deref().unwrap_or_default();
 

@@ -1,6 +1,6 @@
 //! Objects of clang and nvcc that a plain link leaves without device code, and links that register it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
@@ -67,10 +67,14 @@ pub fn module_ids(directory: &Path) -> Result<()> {
     Ok(())
 }
 
+fn nvcc() -> Result<PathBuf> {
+    let path = fetched("cuda-nvcc").join("nvidia/cu13/bin/nvcc");
+    Ok(Some(path).filter(|path| path.is_file()).ok_or_else(|| not_fetched("nvcc"))?)
+}
+
 /// Relocatable CUDA code needs the output of `nvcc -dlink`, which nvcc adds by itself.
 pub fn relocatable_cuda(directory: &Path) -> Result<()> {
-    let path = fetched("cuda-nvcc").join("nvidia/cu13/bin/nvcc");
-    let nvcc = Some(path).filter(|path| path.is_file()).ok_or_else(|| not_fetched("nvcc"))?;
+    let nvcc = nvcc()?;
     std::fs::write(directory.join("k.cu"), KERNEL)?;
     for options in [["-dc", "k.cu", "-o", "k.o"], ["-dlink", "k.o", "-o", "dlink.o"], ["-c", "k.cu", "-o", "whole.o"]] {
         Step::new(directory, &nvcc).arg("-arch=sm_90").args(options).run()?;
@@ -80,4 +84,33 @@ pub fn relocatable_cuda(directory: &Path) -> Result<()> {
     check(directory, &[&linker, "k.o", "dlink.o"], &[])?;
     check(directory, &[&linker, "whole.o"], &[])?;
     check(directory, &[&nvcc.display().to_string(), "k.o", "-o", "program"], &[])
+}
+
+/// nvcc drops tile kernels for sm_75. It also writes an empty fat binary where there are none.
+pub fn tile_kernels(directory: &Path) -> Result<()> {
+    let nvcc = nvcc()?;
+    let tile = "#include <cuda_tile.h>\n__tile_global__ void t(int *p) { *p = 1; }\n\
+        namespace { __tile_global__ void hidden(int *p) { *p = 2; } }\n\
+        void go(int *p) { t<<<1, 1>>>(p); hidden<<<1, 1>>>(p); }\n";
+    std::fs::write(directory.join("tile.cu"), tile)?;
+    std::fs::write(directory.join("plain.cu"), KERNEL)?;
+    let linker = Linker::Bfd.path()?.display().to_string();
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("tile", "sm_75", &["entry-without-kernel"]),
+        ("tile", "sm_80", &[]),
+        ("plain", "sm_75", &[]),
+        ("plain", "sm_80", &[]),
+    ];
+    for (source, arch, expected) in cases {
+        let output = format!("{source}-{arch}.o");
+        let arch = format!("-arch={arch}");
+        let input = format!("{source}.cu");
+        let options = ["-c", &arch, "--enable-tile", "-std=c++20", &input, "-o", &output];
+        Step::new(directory, &nvcc).args(options).run()?;
+        check(directory, &[&linker, &output], expected)?;
+    }
+    let document = diagnose(directory, &[], &[linker, "tile-sm_75.o".to_owned()])?;
+    let problem = &document["problems"][0];
+    ensure!(problem["count"] == 2 && problem["symbol"].is_string(), "{document:#}");
+    Ok(())
 }

@@ -84,6 +84,7 @@ pub fn trials() -> Vec<Trial> {
     trials.push(trial("openmp".to_owned(), compilers::openmp));
     trials.push(trial("module-ids".to_owned(), compilers::module_ids));
     trials.push(trial("relocatable-cuda".to_owned(), compilers::relocatable_cuda));
+    trials.push(trial("tile-kernels".to_owned(), compilers::tile_kernels));
     trials.extend(remedies::trials());
     trials
 }

@@ -29,6 +29,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("products", products),
         trial("archives", archives),
+        trial("patch-tokens", patch_tokens),
         trial("sycl-images", sycl::images),
         trial("device-names", sycl::names),
         trial("runtime-names", sycl::runtime),
@@ -54,6 +55,43 @@ fn ocloc(directory: &Path, arguments: &[&str]) -> Result<Done> {
 fn compile(directory: &Path, device: &str) -> Result<()> {
     std::fs::write(directory.join("a.cl"), SOURCE)?;
     ocloc(directory, &["compile", "-file", "a.cl", "-device", device, "--format", "zebin", "-output", "a"])?;
+    Ok(())
+}
+
+/// A source with every figure that both layouts state.
+const FIGURES: &str = "struct s { long a; int b; };\n\
+    kernel void values(global int *p, struct s v, constant int *c, read_only image2d_t i, sampler_t m, local int *l) {\n\
+      l[get_local_id(0)] = v.b; p[0] = v.a + c[1] + read_imagei(i, m, (int2)(0, 0)).x + l[1]; }\n\
+    kernel void array(global int *p, int n) { int a[1500]; for (int i = 0; i < n; i++) a[p[i]] += p[i + 1] * i;\n\
+      for (int i = 0; i < n; i++) p[i] = a[i * n % 1500]; }\n\
+    __attribute__((reqd_work_group_size(16, 2, 1))) kernel void exchange(global float *p) { local float s[256];\n\
+      s[get_local_id(0)] = p[get_local_id(0)]; barrier(CLK_LOCAL_MEM_FENCE); p[get_local_id(0)] = s[255 - get_local_id(0)]; }\n";
+
+/// ocloc's zebin has the same figures as its code with patch tokens, which names the core family of the product.
+fn patch_tokens(directory: &Path) -> Result<()> {
+    #[rustfmt::skip]
+    const CORES: [(&str, &str); 8] = [
+        ("bdw", "gen8"), ("skl", "gen9"), ("glk", "gen9"), ("icllp", "gen11"), ("tgllp", "gen12lp"), ("dg1", "gen12lp"),
+        ("dg2-g10", "xe_hpg"), ("pvc", "xe_hpc"),
+    ];
+    std::fs::write(directory.join("b.cl"), FIGURES)?;
+    for (product, core) in CORES {
+        let mut all_kernels = Vec::new();
+        for (layout, image_kind) in [("zebin", "elf"), ("patchtokens", "patchtokens")] {
+            let output = format!("{product}-{layout}");
+            let arguments =
+                ["compile", "-q", "-file", "b.cl", "-device", product, "--format", layout, "-output", &output];
+            ocloc(directory, &[&arguments[..], &["-output_no_suffix"]].concat())?;
+            let done = fatbin(directory, &["inspect", "--json", &output])?;
+            let document: Value = serde_json::from_str(&done.stdout)?;
+            let images = document["files"][0]["images"].as_array().context("images")?;
+            let image = images.iter().find(|image| image["image"] == image_kind).context("no machine code")?;
+            ensure!(layout == "zebin" || image["arch"] == core, "{}", done.error(core));
+            all_kernels.push(image["kernels"].clone());
+        }
+        ensure!(all_kernels[0] == all_kernels[1], "{product}: {} differs from {}", all_kernels[0], all_kernels[1]);
+        ensure!(all_kernels[0].as_array().is_some_and(|kernels| kernels.len() == 3), "{}", all_kernels[0]);
+    }
     Ok(())
 }
 

@@ -12,7 +12,7 @@ from trials import layout
 
 HSACO, CUBIN, PTX, LTO_IR = "answer-gfx90a.hsaco", "answer-sm_90.cubin", "answer-sm_80.ptx", "answer-sm_90.ltoir"
 IMAGES = [HSACO, "answer-gfx90a-debug.hsaco", CUBIN, "answer-sm_90-debug.cubin", "answer-sm_75-32.cubin", PTX, LTO_IR,
-          "answer.tilebc", "answer-dg2.zebin", "answer.metallib", "answer.oxart", "answer.kdb", "answer.aks2"]
+          "answer.tilebc", "answer-dg2.zebin", "answer-gen9.gen", "answer.metallib", "answer.oxart", "answer.kdb", "answer.aks2"]
 # Inputs of fuzz targets, for formats that fatbin does not write.
 CORPUS = ["dxbc/dxil", "hcf/two", "kpack/zstd", "metal_archive/answer.metallib", "ocloc_archive/members", "syclbin/two"]
 TARGET = f"--target={layout.GFX90A.decode()}="

@@ -436,3 +436,20 @@ fn links_a_bundled_host_object_and_unbundles_the_original_bytes() {
     sandbox.fatbin(&format!("unbundle --type o --target {HOST}=restored.o b.o")).ok();
     assert!(sandbox.read("restored.o") == sandbox.read("main.o"));
 }
+
+#[test]
+fn text_bundles_are_named_where_device_images_are_expected() {
+    let sandbox = Sandbox::new();
+    sandbox.file("text", "int answer = 42;\n");
+    for file_type in ["s", "ll", "hipi"] {
+        let ids = "--target host-x86_64-unknown-linux-gnu-=text --target hip-amdgcn-amd-amdhsa--gfx90a=text";
+        sandbox.fatbin(&format!("bundle --type {file_type} {ids} -o a.{file_type}")).ok();
+        for command in ["scan", "verify"] {
+            let run = sandbox.fatbin(&format!("{command} a.{file_type}"));
+            let message = format!("a.{file_type}: not opened: text bundle (fatbin unbundle extracts its files)");
+            assert!(run.status == 2 && run.err.contains(&message), "{command}: {}{}", run.out, run.err);
+        }
+        let scan = sandbox.fatbin(&format!("scan a.{file_type}"));
+        assert!(scan.out.ends_with(&format!("  not opened  fatbin list a.{file_type}\n")), "{}", scan.out);
+    }
+}

@@ -410,3 +410,22 @@ fn two_versions_of_a_library_have_the_same_families() {
     let all = sandbox.fatbin("diff --all old.ptx new.ptx").out;
     assert!(all.contains("cub::CUB_2_5_0::Kernel<0>()\n"), "{all}");
 }
+
+/// An installer of conda that writes a shorter prefix into a line table ends its lists of directories and files early.
+#[test]
+fn a_line_table_without_its_files_is_no_other_time_stamp() {
+    let sandbox = Sandbox::new();
+    let mut cubin = fixture("answer-sm_90-debug.cubin");
+    sandbox.file("before.cubin", &cubin);
+    let at = cubin.windows(9).position(|window| window == b"answer.c\0").unwrap();
+    cubin[at] = 0;
+    sandbox.file("after.cubin", &cubin);
+    let run = sandbox.fatbin("diff before.cubin after.cubin");
+    assert!(run.out.contains("same code") && !run.out.contains("time stamps"), "{}", run.out);
+    assert_eq!(sandbox.fatbin("verify before.cubin").ok(), "before.cubin: 1 device image, intact\n");
+    let problem = "line table: a row is of source file 1, and the table lists 0\n";
+    for command in ["verify", "inspect"] {
+        let run = sandbox.fatbin(&format!("{command} after.cubin"));
+        assert!(run.status == 2 && run.err.contains(problem), "{command}: {}{}", run.out, run.err);
+    }
+}

@@ -18,6 +18,7 @@ w.o: image 0: openmp amdgcn-amd-amdhsa gfx90a elf, 1 kernel
   VGPRS  AGPRS  SGPRS  VSPILLS  SSPILLS  SCRATCH  SHARED  PARAMS  WAVE  THREADS  CODE  KERNEL
       2      0     10        0        0        0       0       8    64     1024    32  answer_kernel
 w.o: image 1: openmp nvptx64-nvidia-cuda sm_90 elf, 1 kernel
+  compiled from PTX for compute_80
   REGS  SCRATCH  SHARED  CONST  PARAMS  WAVE  CODE  KERNEL
      8        0       0    536       8    32   256  answer_kernel
 ";
@@ -34,7 +35,7 @@ fn json_follows_its_schema() {
             "path": "a",
             "images": [{
                 "index": 0, "image": "elf", "triple": "nvptx64-nvidia-cuda", "arch": "sm_90", "offset": 0,
-                "address": "file://a#offset=0&size=3312",
+                "address": "file://a#offset=0&size=3312", "virtual_arch": "compute_80",
                 "kernels": [{
                     "name": "answer_kernel", "registers": 8, "scratch": 0, "shared": 0, "constant": 536,
                     "parameter_size": 8, "wave_size": 32, "code_size": 256,

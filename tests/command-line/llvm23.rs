@@ -244,6 +244,24 @@ fn llvm_offload_wrapper_registers_sycl_binaries_by_address_and_size() {
 }
 
 #[test]
+fn images_of_openmp_are_in_binaries_of_the_version_of_the_release() {
+    let sandbox = sandbox();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    sandbox.fatbin("pack --format-version 1 -o one --image file=a,kind=openmp").ok();
+    sandbox.fatbin("pack --format-version 2 -o two --image file=a,kind=openmp").ok();
+    for (abi, version) in [("llvm16", 1), ("llvm22", 1), ("llvm23", 2), ("llvm24", 2)] {
+        for input in ["a", "one", "two"] {
+            sandbox.fatbin(&format!("wrap --kind openmp --abi {abi} -o wrapped.o {input}")).ok();
+            let json: serde_json::Value = serde_json::from_str(&sandbox.fatbin("scan --json wrapped.o").ok()).unwrap();
+            let container = &json["files"][0]["containers"][0];
+            let found = (&container["version"], &container["images"][0]["arch"]);
+            assert_eq!(found, (&version.into(), &"gfx90a".into()), "{abi}: {input}");
+            sandbox.fatbin("verify wrapped.o").ok();
+        }
+    }
+}
+
+#[test]
 fn llvm_offload_wrapper_has_a_section_for_relocatable_links() {
     let sandbox = sandbox();
     sandbox.fixture("answer-gfx90a.hsaco", "a");

@@ -63,6 +63,7 @@ targets! {
     options = "../../fuzz/targets/options.rs",
     oxart = "../../fuzz/targets/oxart.rs",
     package_metadata = "../../fuzz/targets/package_metadata.rs",
+    patch_tokens = "../../fuzz/targets/patch_tokens.rs",
     policy = "../../fuzz/targets/policy.rs",
     promise = "../../fuzz/targets/promise.rs",
     rebuild = "../../fuzz/targets/rebuild.rs",
@@ -157,6 +158,7 @@ fn target_and_seed(container: ContainerType) -> (&'static str, &'static str) {
         ContainerType::LtoIr => ("device_elf", "answer-sm_90.ltoir"),
         ContainerType::OptixIr => ("device_elf", "code.optixir"),
         ContainerType::TileIr => ("tile_ir", "answer.tilebc"),
+        ContainerType::PatchTokens => ("patch_tokens", "answer-gen9.gen"),
         ContainerType::Embedded => ("embedded", "arrays.o"),
     }
 }

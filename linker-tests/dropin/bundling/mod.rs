@@ -19,6 +19,7 @@ mod grid;
 mod outputs;
 mod releases;
 mod same;
+mod short_ids;
 
 use std::path::Path;
 
@@ -44,6 +45,10 @@ pub fn trials() -> Vec<Trial> {
     );
     trials.extend(clients::trials());
     trials.extend(releases::trials());
+    trials.push(Trial::ignorable_test("dropin/bundling/short-ids", || {
+        let directory = fresh_directory("dropin-bundling", "short-ids");
+        completion(directory.and_then(|directory| short_ids::are_refused_by_these_releases(&directory)))
+    }));
     trials
 }
 

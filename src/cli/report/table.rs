@@ -59,6 +59,7 @@ fn rows(file: &File, verbose: bool, has_images: bool, screen: &Screen) -> String
             format!("  image {number}: {address}{linkage}{version}{producer}\n")
         }));
     }
+    text.extend(file.wrappers.iter().filter_map(|wrapper| empty_container(file, wrapper)));
     if verbose {
         text.extend(metadata_entries(file).map(|entry| format!("  {entry}\n")));
         text.extend(file.wrappers.iter().map(|wrapper| registration(file, wrapper)));
@@ -168,6 +169,14 @@ fn registration(file: &File, wrapper: &Wrapper) -> String {
     };
     let at = format!("{}+{:#x}", printable(&section.name), offset - section.offset);
     format!("  {} wrapper {at} points to {what}\n", kind.name())
+}
+
+/// Formats a wrapper whose container has no images. nvcc writes one for tile kernels, also if there are none.
+fn empty_container(file: &File, wrapper: &Wrapper) -> Option<String> {
+    let WrapperTarget::Container(at) = wrapper.target else { return None };
+    let container = file.container_at(at).filter(|container| container.images.is_empty())?;
+    let name = container.container_type.name();
+    Some(format!("  {} registers a {name} without images\n", printable(&wrapper.section.name)))
 }
 
 /// Formats an archive with code of the file.

@@ -100,6 +100,8 @@ container_types! {
     OptixIr,
     /// Tile IR without a container, at a place where containers are expected.
     TileIr,
+    /// Code with patch tokens without a container, at a place where containers are expected.
+    PatchTokens,
     /// A device image without a container, anywhere in the data of a file.
     Embedded,
 }
@@ -259,6 +261,7 @@ impl ContainerType {
             ContainerType::LtoIr => bare_image("ltoir", ImageKind::Nvvm),
             ContainerType::OptixIr => bare_image("optixir", ImageKind::OptixIr),
             ContainerType::TileIr => bare_image("tileir", ImageKind::TileIr),
+            ContainerType::PatchTokens => bare_image("patchtokens", ImageKind::PatchTokens),
             ContainerType::Embedded => Descriptor {
                 name: "embedded",
                 recognition: Recognition::ImageHeader,

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 
 use super::container_type::{DX_CONTAINER_MAGIC, METAL_LIBRARY_MAGIC, SYCLBIN_MAGIC};
-use super::{ContainerType, ImageKind, bitcode, device_elf, lto_ir, metal_binary, metal_library, ocloc_name, tile_ir};
+use super::{
+    ContainerType, ImageKind, bitcode, device_elf, lto_ir, metal_binary, metal_library, ocloc_name, opencl_elf,
+    patch_tokens, tile_ir,
+};
 use crate::base::bytes::View;
 use crate::target::{Platform, musa, nvptx, triple};
 
 /// First bytes of the kinds that are not containers; [`ContainerType::descriptor`] has the magics of containers.
 /// Bitcode has a second form with a wrapper header (LLVM, Bitcode file format). SPIR-V is a sequence of words in either
 /// byte order (SPIR-V specification, section Magic Number).
-const MAGICS: [(&[u8], ImageKind); 13] = [
+const MAGICS: [(&[u8], ImageKind); 14] = [
     (b"\x7fELF", ImageKind::Elf),
     (&bitcode::MAGIC, ImageKind::Bitcode),
     (&bitcode::WRAPPER_MAGIC, ImageKind::Bitcode),
@@ -19,6 +22,7 @@ const MAGICS: [(&[u8], ImageKind); 13] = [
     (&lto_ir::MAGIC, ImageKind::Nvvm),
     (&SYCLBIN_MAGIC, ImageKind::SyclBin),
     (&tile_ir::MAGIC, ImageKind::TileIr),
+    (&patch_tokens::MAGIC, ImageKind::PatchTokens),
     (&METAL_LIBRARY_MAGIC, ImageKind::MetalLibrary),
     (&DX_CONTAINER_MAGIC, ImageKind::DxContainer),
     (&metal_binary::APPLE_GPU, ImageKind::MetalBinary),
@@ -54,7 +58,9 @@ impl DeviceImage {
             ImageKind::Elf => {
                 if let Ok(elf) = device_elf::read(view) {
                     image.triple = elf.triple.map(Cow::Borrowed);
-                    image.arch = elf.arch;
+                    // OpenCL's files are for no machine. The triple stays unknown, because they also have SPIR-V.
+                    let machine_code = || Some(DeviceImage::identify(opencl_elf::machine_code(view)?));
+                    image.arch = elf.arch.or_else(|| machine_code()?.arch);
                     image.own_size = Some(elf.size);
                     image.is_unlinked = elf.is_unlinked;
                     if elf.is_debug_only {
@@ -80,6 +86,13 @@ impl DeviceImage {
                     image.triple = library.system.map(|(system, release)| Cow::Owned(system.triple(release)));
                     image.arch = library.system.map(|(system, _)| system.device().to_owned());
                     image.own_size = Some(library.view.size());
+                }
+            }
+            ImageKind::PatchTokens => {
+                image.triple = Some(Cow::Borrowed(triple::INTELGT));
+                if let Ok(program) = patch_tokens::Program::read(view) {
+                    image.arch = program.arch().map(str::to_owned);
+                    image.own_size = Some(program.size);
                 }
             }
             ImageKind::MetalBinary => image.arch = metal_binary::gpu(view),
@@ -110,6 +123,7 @@ pub fn is_device_code(image_kind: ImageKind, triple: Option<&str>) -> bool {
         | ImageKind::Nvvm
         | ImageKind::OptixIr
         | ImageKind::TileIr
+        | ImageKind::PatchTokens
         | ImageKind::MetalLibrary
         | ImageKind::MetalBinary => true,
         _ => false,
@@ -160,6 +174,7 @@ mod tests {
             ("answer-gfx90a-xnack+.hsaco", ImageKind::Elf, "amdgcn-amd-amdhsa", Some("gfx90a:xnack+")),
             ("answer-sm_90.cubin", ImageKind::Elf, "nvptx64-nvidia-cuda", Some("sm_90")),
             ("answer-sm_75-32.cubin", ImageKind::Elf, "nvptx-nvidia-cuda", Some("sm_75")),
+            ("answer-gen9.gen", ImageKind::PatchTokens, "spir64_gen-unknown-unknown", Some("gen9")),
             ("answer-sm_80.ptx", ImageKind::Ptx, "nvptx64-nvidia-cuda", Some("sm_80")),
         ];
         for (file, kind, triple, arch) in cases {

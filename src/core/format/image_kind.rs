@@ -51,6 +51,9 @@ image_kinds! {
     MetalLibrary => "metallib", "metallib";
     /// Machine code for a GPU under macOS or iOS.
     MetalBinary => "metal-binary", "bin";
+    // The extension of ocloc, with `-gen_file`.
+    /// Code for Intel's GPUs with patch tokens, the layout before zebin.
+    PatchTokens => "patchtokens", "gen";
     /// A CUDA fat binary.
     Fatbin => "fatbin", "fatbin";
     // clang's driver uses these extensions for offload binaries and bundles.

@@ -12,7 +12,9 @@
 //! CUDA fat binaries: drivers decompress zstd entries since CUDA 12.4 (manual of nvcc, `--compress-mode`; driver
 //! 550.54.14). All releases in use decompress LZ4. A release of CUDA is the version of the driver's interface.
 //!
-//! Bundle entry IDs: HIP's runtime and comgr of ROCm up to 7.2 find code for AMD's GPUs by the text `amdgcn-amd-amdhsa`
+//! Bundle entry IDs: clang-offload-bundler refuses a bundle since LLVM 21 if the ID of any entry has fewer than five
+//! components, whichever entry it extracts (#122629, merged in March 2025; measured with 16.0.6, 19.1.7 and 22.1.8). HIP's
+//! runtime and comgr of ROCm up to 7.2 find code for AMD's GPUs by the text `amdgcn-amd-amdhsa`
 //! only (llvm-project #214841, #217640).
 
 use std::fmt;
@@ -50,6 +52,11 @@ impl Product {
 
 /// First release of CUDA whose driver decompresses entries with zstd.
 const CUDA_ZSTD: (u32, u32) = (12, 4);
+
+/// First release of LLVM whose bundler requires a kind and a triple of four components in the ID of each entry, and the
+/// number of hyphens that it requires. It counts hyphens in features, too.
+const LLVM_LONG_IDS: (u32, u32) = (21, 0);
+const LONG_ID_HYPHENS: usize = 4;
 
 /// First release of a product that reads a version of a container; `None` if no release does.
 struct SupportRow {
@@ -102,6 +109,7 @@ const fn support_for(container: ContainerType) -> &'static [SupportRow] {
         | ContainerType::LtoIr
         | ContainerType::OptixIr
         | ContainerType::TileIr
+        | ContainerType::PatchTokens
         | ContainerType::Embedded => &[],
     }
 }
@@ -162,6 +170,12 @@ impl Reader {
             Some(since) if since <= self.release => Support::Yes,
             since => Support::No(since.map(|release| Reader { release, ..self })),
         }
+    }
+
+    /// Returns whether it reads bundles with an entry of this ID.
+    pub fn reads_bundle_with(self, id: &str) -> bool {
+        let needs_long_ids = self.product == Product::Llvm && self.release >= LLVM_LONG_IDS;
+        !needs_long_ids || id.matches('-').count() >= LONG_ID_HYPHENS
     }
 
     /// Returns whether it decompresses images with a codec in containers of a type.
@@ -300,6 +314,26 @@ mod tests {
         assert_eq!(finds("rocm-7.2", "hipv4-amdgcn-amd-amdhsa--gfx90a"), Support::Yes);
         assert_eq!(finds("rocm-7.2", "hipv4-amdgpu9.0a-amd-amdhsa--gfx90a"), Support::No(None));
         assert_eq!(finds("llvm-23", "hipv4-amdgpu9.0a-amd-amdhsa--gfx90a"), Support::NotApplicable);
+    }
+
+    #[test]
+    fn llvm_21_refuses_bundles_with_short_ids() {
+        let refuses = |reader: &str, id| !Reader::parse(reader).unwrap().reads_bundle_with(id);
+        for id in
+            ["host-x86_64-unknown-linux", "hip-amdgcn-amd-amdhsa", "gfx906:xnack-", "gfx906:sramecc-:xnack-", "---", ""]
+        {
+            assert_eq!([refuses("llvm-22", id), refuses("llvm-21", id)], [true; 2], "{id}");
+            assert_eq!([refuses("llvm-20", id), refuses("rocm-7", id)], [false; 2], "{id}");
+        }
+        for id in [
+            "host-x86_64-unknown-linux-gnu",
+            "hip-amdgcn-amd-amdhsa-gfx906",
+            "hip-amdgcn-amd--",
+            "hip-amdgcn-amd-amdhsa:xnack-",
+            "a:b-c-d-e-",
+        ] {
+            assert!(!refuses("llvm-22", id), "{id}");
+        }
     }
 
     #[test]

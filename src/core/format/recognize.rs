@@ -5,7 +5,7 @@ use super::device_image::is_device_code;
 use super::{
     Compressed, CompressedContents, ContainerType, ContainerView, Contents, DeviceImage, ImageKind, ImageView, bitcode,
     bundle, bundle_section, ccob, cuda_fatbin, dx_container, hcf, kpack, lto_ir, metal_archive, metal_binary,
-    metal_library, ocloc_archive, ocloc_name, offload_binary, oxart, ptx, spirv, syclbin, tile_ir,
+    metal_library, ocloc_archive, ocloc_name, offload_binary, oxart, patch_tokens, ptx, spirv, syclbin, tile_ir,
 };
 use crate::base::bytes::View;
 use crate::base::error::{Cause, Malformed};
@@ -55,6 +55,7 @@ const fn reader(container_type: ContainerType) -> Option<ReadContainer> {
         | ContainerType::LtoIr
         | ContainerType::OptixIr
         | ContainerType::TileIr
+        | ContainerType::PatchTokens
         | ContainerType::Embedded => None,
     }
 }
@@ -195,6 +196,7 @@ pub fn check_image(image_kind: ImageKind, view: View<'_>) -> Result<(), Malforme
         ImageKind::TileIr => tile_ir::TileIr::read(view).map(|_| ()),
         ImageKind::MetalLibrary => metal_library::check(view),
         ImageKind::MetalBinary => metal_binary::check(view),
+        ImageKind::PatchTokens => patch_tokens::Program::read(view).map(|_| ()),
         ImageKind::Fatbin
         | ImageKind::OffloadBinary
         | ImageKind::Bundle
@@ -232,6 +234,7 @@ pub fn bare_image(view: View<'_>) -> Option<ContainerView<'_>> {
         ImageKind::OptixIr => ContainerType::OptixIr,
         ImageKind::TileIr => ContainerType::TileIr,
         ImageKind::MetalBinary => ContainerType::MetalBinary,
+        ImageKind::PatchTokens => ContainerType::PatchTokens,
         _ => return None,
     };
     Some(container_of_image(container_type, view))

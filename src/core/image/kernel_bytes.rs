@@ -1,9 +1,8 @@
 //! The bytes of an image that belong to one kernel alone, and a hash of its code.
 //!
 //! In ELF files, they are the function, AMD's kernel descriptor, and the sections whose names end with the name of the
-//! kernel. ptxas and Intel's compilers write such sections for code, constants, attributes and relocations. In PTX,
-//! they are the text of the kernel. All other bytes, such as symbols, shared functions and debug information, belong to
-//! no kernel.
+//! kernel, as ptxas and Intel's compilers write them. In PTX, they are the text of the kernel. All other bytes, such as
+//! symbols, shared functions and debug information, belong to no kernel.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,6 +20,7 @@ use crate::base::bytes::{NameMap, Resource, View, claimed, size_of_range, text_w
 use crate::base::error::Malformed;
 use crate::format::ImageKind;
 use crate::format::metal_library::MetalLibrary;
+use crate::format::patch_tokens::Program;
 
 /// Bytes of a kernel in an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,6 +125,7 @@ fn ranges(
         ImageKind::Elf => in_elf(view, &mut found),
         ImageKind::Ptx => in_ptx(view, &mut found),
         ImageKind::MetalLibrary => in_metal_library(view, &mut found),
+        ImageKind::PatchTokens => in_program(view, &mut found),
         _ => Ok(()),
     };
     (found.ranges, result)
@@ -347,17 +348,24 @@ fn in_ptx(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
 }
 
 fn in_metal_library(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
-    let bodies = found.bodies;
-    for function in MetalLibrary::read(view)?.functions() {
-        let function = function?;
-        let Some(ranges) = found.without_code(function.name) else { continue };
-        if bodies == Bodies::Hash {
-            function.module.charge("Metal function module", Resource::Work, function.module.size() / BYTES_PER_STEP)?;
-            ranges.body = Some(Sha256::new_with_prefix(function.module.data()));
-        }
-        ranges.code_size = Some(function.module.size());
-        ranges.own.push(function.module.range_in(view));
+    let mut functions = MetalLibrary::read(view)?.functions();
+    functions.try_for_each(|it| it.and_then(|it| add(found, it.name, it.module, it.module.range_in(view))))
+}
+
+fn in_program(view: View<'_>, found: &mut Found<'_>) -> Result<(), Malformed> {
+    Program::read(view)?.kernels.iter().try_for_each(|it| add(found, it.name, it.code, it.whole.range_in(view)))
+}
+
+/// Adds the code of a kernel that is in one place, and its own bytes.
+fn add(found: &mut Found<'_>, name: &str, code: View<'_>, own: Range<u64>) -> Result<(), Malformed> {
+    let is_hashed = found.bodies == Bodies::Hash;
+    let Some(ranges) = found.without_code(name) else { return Ok(()) };
+    if is_hashed {
+        code.charge("kernel", Resource::Work, code.size() / BYTES_PER_STEP)?;
+        ranges.body = Some(Sha256::new_with_prefix(code.data()));
     }
+    ranges.code_size = Some(code.size());
+    ranges.own.push(own);
     Ok(())
 }
 

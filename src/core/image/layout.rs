@@ -14,6 +14,7 @@ use crate::base::bytes::{NameMap, View, claimed, entries_size, size_of_range, to
 use crate::base::range::range_at;
 use crate::format::ImageKind;
 use crate::format::metal_library::MetalLibrary;
+use crate::format::patch_tokens::Program;
 
 /// Sections of cubins that exist once for each kernel or function, whose name follows.
 const PER_KERNEL: [&str; 8] = [
@@ -63,6 +64,13 @@ impl Layout {
                 let uses = categories.into_iter().map(|category| (category, None)).collect();
                 Layout { ranges, uses, ..Layout::default() }
             }
+            ImageKind::PatchTokens => match Program::read(view) {
+                Ok(program) => {
+                    let codes = program.kernels.iter().map(|kernel| kernel.code.range_in(view)).collect();
+                    Layout::of_ranges(codes, Category::Code, Category::Attributes)
+                }
+                Err(_) => Layout::default(),
+            },
             ImageKind::MetalLibrary => match MetalLibrary::read(view) {
                 Ok(library) => {
                     let functions = library.functions().map_while(Result::ok);

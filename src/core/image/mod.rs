@@ -1,7 +1,7 @@
 //! Inspection of device images: kernels, their resource usage, and debug information.
 //!
 //! Each kind of image stores these in a different format: a note in AMD code objects, undocumented sections in NVIDIA
-//! cubins, directives in PTX, instructions in SPIR-V, a table in Tile IR, YAML in Intel's zebin. One module here reads
+//! cubins, directives in PTX, instructions in SPIR-V, a table in Tile IR, YAML in Intel's zebin, tokens in the layout before it. One module here reads
 //! each format, and all of them return [`Kernel`]s. A figure that an image does not state is absent; nothing is
 //! guessed.
 //!
@@ -27,6 +27,7 @@ mod kernel_hash_tests;
 mod layout;
 mod metal_library;
 mod parts;
+mod patch_tokens;
 mod ptx;
 mod short_name;
 mod spirv;
@@ -53,7 +54,7 @@ use object::elf as constants;
 
 use crate::base::bytes::{Budget, Resource, View, entries_size, record_memory, text_memory, total};
 use crate::base::error::{Cause, Malformed};
-use crate::format::{self, ImageKind};
+use crate::format::{self, DeviceImage, ImageKind, opencl_elf};
 use crate::target::intel::EM_INTELGT;
 use crate::target::{OffloadKind, musa};
 use elf::{AnyElf, Elf, Width, with_elf};
@@ -149,6 +150,7 @@ pub fn inspect_mangled(image_kind: ImageKind, view: View<'_>) -> Inspection {
         ImageKind::Ptx => ptx::inspect(view),
         ImageKind::SpirV => spirv::inspect(view),
         ImageKind::TileIr => tile_ir::inspect(view),
+        ImageKind::PatchTokens => patch_tokens::inspect(view),
         ImageKind::MetalLibrary => metal_library::inspect(view),
         ImageKind::Bitcode => checked(image_kind, view, "LLVM bitcode, compiled to machine code at link time"),
         ImageKind::MetalBinary => checked(image_kind, view, "machine code of an undocumented GPU"),
@@ -210,6 +212,9 @@ impl Parts {
 }
 
 fn elf_image(view: View<'_>, parts: Parts) -> Inspection {
+    if let Some(code) = opencl_elf::machine_code(view) {
+        return inspect_mangled(DeviceImage::identify(code).image_kind, code);
+    }
     match AnyElf::read(view) {
         Ok(AnyElf::Elf32(cubin)) => cubin_32(&cubin, parts),
         Ok(AnyElf::Elf64(elf)) => elf_64(&elf, parts),

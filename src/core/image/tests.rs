@@ -219,6 +219,7 @@ fn reads_units_and_declarations_of_full_debug_information() {
         name: Some("/answer/answer.c".to_owned()),
         directory: Some("/answer".to_owned()),
         producer: None,
+        split_file: None,
         version: 5,
     };
     assert_eq!(inspection.debug, DebugInfo { level: DebugLevel::Full, units: vec![unit] });

@@ -98,6 +98,7 @@ pub fn sample(container_type: ContainerType) -> Option<Vec<u8>> {
         | ContainerType::LtoIr
         | ContainerType::OptixIr
         | ContainerType::TileIr
+        | ContainerType::PatchTokens
         | ContainerType::Embedded => None,
     }
 }

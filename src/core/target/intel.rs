@@ -5,6 +5,10 @@
 //! | of a model | `acm_g10`, `dg2_g10` | DPC++, as `intel_gpu_acm_g10` |
 //! | version of its architecture | `12.55.8` | members of ocloc's archives, zebin notes; DPC++, as `intel_gpu_12_55_8` |
 //! | of a product family | `dg2` | members of ocloc's archives; a number in zebin files |
+//! | of a core family | `gen9` | options of ocloc; a number in code with patch tokens |
+
+#[cfg(test)]
+mod tests;
 
 use object::elf;
 
@@ -115,9 +119,52 @@ static MODELS: [Model; 35] = [
 /// PVC-VG, so PVC-VG is a family here.)
 const COMPATIBLE: [(&str, &str); 1] = [("bmg", "lnl_m")];
 
+/// A core family: several product families whose drivers accept the same code with patch tokens.
+#[derive(Debug, PartialEq, Eq)]
+struct CoreFamily {
+    /// Number in code with patch tokens (compute-runtime, `GFXCORE_FAMILY`).
+    number: u32,
+    /// Name for ocloc, with an underscore for a hyphen.
+    name: ShortText<7>,
+    /// What the versions of its architecture begin with, separated by spaces.
+    versions: ShortText<41>,
+}
+
+const fn core_family(number: u32, name: &str, versions: &str) -> CoreFamily {
+    CoreFamily { number, name: ShortText::new(name), versions: ShortText::new(versions) }
+}
+
+/// Source: output of ocloc 22.43 for each name, and `ocloc ids` for the versions; for 12.70 to 12.74 compute-runtime,
+/// `platforms.h` of 2025. Later core families have zebin only.
+static CORE_FAMILIES: [CoreFamily; 7] = [
+    core_family(11, "gen8", "8."),
+    core_family(12, "gen9", "9."),
+    core_family(15, "gen11", "11."),
+    core_family(18, "gen12lp", "12.0. 12.1. 12.2. 12.3. 12.4. 12.10."),
+    core_family(0xc05, "xe_hp", "12.50."),
+    core_family(0xc07, "xe_hpg", "12.55. 12.56. 12.57. 12.70. 12.71. 12.74."),
+    core_family(0xc08, "xe_hpc", "12.60. 12.61."),
+];
+
+impl CoreFamily {
+    fn named(name: &str) -> Option<&'static CoreFamily> {
+        CORE_FAMILIES.iter().find(|family| is_spelled(&family.name, name))
+    }
+
+    fn has(&self, model: &Model) -> bool {
+        self.versions.split(' ').any(|start| model.versions.starts_with(start))
+    }
+}
+
+/// Returns the name of a core family; `None` for an unknown one.
+pub fn core_name(number: u32) -> Option<&'static str> {
+    CORE_FAMILIES.iter().find(|family| family.number == number).map(|family| &*family.name)
+}
+
 /// Target of code, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
+    Core(&'static CoreFamily),
     Product(&'static str),
     Model(&'static Model),
 }
@@ -125,7 +172,8 @@ enum Target {
 impl Target {
     fn named(name: &str) -> Option<Target> {
         let name = without_prefix(name);
-        product_named(name).map(Target::Product).or_else(|| Model::named(name).map(Target::Model))
+        let product = product_named(name).map(Target::Product);
+        product.or_else(|| Model::named(name).map(Target::Model)).or_else(|| CoreFamily::named(name).map(Target::Core))
     }
 }
 
@@ -139,11 +187,13 @@ impl Model {
         MODELS.iter().find(is_name).or_else(|| MODELS.iter().find(has_version))
     }
 
-    /// Returns the models that a name of a device denotes, without the prefix: one, or all of a product family.
+    /// Returns the models that a name of a device denotes, without the prefix: one, or all of a product family or a core
+    /// family.
     pub fn all_named(name: &str) -> Vec<&'static Model> {
-        match Model::named(name) {
-            Some(model) => vec![model],
-            None => MODELS.iter().filter(|model| is_spelled(&model.product, name)).collect(),
+        match (Model::named(name), CoreFamily::named(name)) {
+            (Some(model), _) => vec![model],
+            (None, Some(family)) => MODELS.iter().filter(|model| family.has(model)).collect(),
+            (None, None) => MODELS.iter().filter(|model| is_spelled(&model.product, name)).collect(),
         }
     }
 
@@ -152,8 +202,9 @@ impl Model {
         match Target::named(arch)? {
             Target::Model(model) if model == self => Some(ModelFit::Exact),
             Target::Product(product) if self.product == *product => Some(ModelFit::Exact),
+            Target::Core(family) if family.has(self) => Some(ModelFit::Exact),
             Target::Product(product) if COMPATIBLE.contains(&(product, &self.name)) => Some(ModelFit::Compatible),
-            Target::Model(_) | Target::Product(_) => None,
+            Target::Model(_) | Target::Product(_) | Target::Core(_) => None,
         }
     }
 }
@@ -215,6 +266,7 @@ pub fn arch_of_member(name: &str) -> &str {
     match Target::named(name) {
         Some(Target::Model(model)) => &model.name,
         Some(Target::Product(product)) => product,
+        Some(Target::Core(family)) => &family.name,
         None => name,
     }
 }
@@ -246,15 +298,19 @@ fn models(name: &str) -> Vec<&'static Model> {
     Model::all_named(without_prefix(name))
 }
 
-/// Returns whether an arch is a whole product family. The driver prefers code for single models.
-pub fn is_product(arch: &str) -> bool {
-    matches!(Target::named(arch), Some(Target::Product(_)))
+/// Returns whether an arch is a whole product family or core family. The driver prefers code for single models.
+pub fn is_family(arch: &str) -> bool {
+    matches!(Target::named(arch), Some(Target::Product(_) | Target::Core(_)))
 }
 
 /// Returns whether code whose notes state the arch `own` can be the code for `stated`, the arch in its container.
 pub fn can_be(own: &str, stated: &str) -> bool {
     match (Target::named(own), Target::named(stated)) {
         (Some(Target::Product(product)), Some(Target::Model(model))) => model.product == *product,
+        (Some(Target::Core(family)), Some(Target::Model(model))) => family.has(model),
+        (Some(Target::Core(family)), Some(Target::Product(product))) => {
+            MODELS.iter().any(|model| model.product == *product && family.has(model))
+        }
         (Some(own), Some(stated)) => own == stated,
         _ => own == stated,
     }
@@ -275,106 +331,4 @@ pub fn device_names() -> impl Iterator<Item = String> {
     let names = MODELS.iter().flat_map(|it| it.name.split(' ').chain(it.aliases.split_ascii_whitespace()));
     let families = ["dg2", "mtl", "bmg", "ptl"];
     names.chain(families).map(|name| format!("{PREFIX}{name}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn products_have_unique_numbers_in_order_and_unique_names() {
-        assert!(PRODUCTS.is_sorted_by(|(one, _), (other, _)| one < other));
-        let names: BTreeSet<_> = PRODUCTS.iter().map(|(_, name)| &**name).collect();
-        assert_eq!(names.len(), PRODUCTS.len());
-        assert_eq!((product_name(1271), product_name(1)), (Some("pvc"), None));
-    }
-
-    #[test]
-    fn versions_have_three_parts() {
-        assert_eq!(ip_version(12 << 22 | 55 << 14 | 8), "12.55.8");
-        assert_eq!(ip_version(20 << 22 | 1 << 14 | 4), "20.1.4");
-    }
-
-    #[test]
-    fn every_name_and_version_leads_to_one_model() {
-        let mut seen = BTreeSet::new();
-        for model in &MODELS {
-            let names = [&*model.name, &*model.aliases, &*model.versions].join(" ");
-            for name in names.split_ascii_whitespace() {
-                assert!(seen.insert(name.to_owned()), "{name} twice");
-                assert_eq!(Model::named(name), Some(model), "{name}");
-                assert_eq!(Model::named(&name.replace('.', "_")), Some(model), "{name}");
-            }
-        }
-        assert_eq!(Model::named("dg2"), None);
-        assert_eq!(Model::all_named("dg2").len(), 3);
-        assert_eq!(Model::all_named("dg3").len(), 0);
-    }
-
-    #[test]
-    fn names_of_ocloc_have_hyphens_and_capitals() {
-        for (written, model) in [("arl-h", "arl_h"), ("PVC", "pvc"), ("dg2-g10", "acm_g10"), ("Lnl-M", "lnl_m")] {
-            assert_eq!(Model::named(written).map(|model| &*model.name), Some(model), "{written}");
-            assert_eq!(Model::named(&format!("{PREFIX}{written}")), None, "{written}");
-            assert!(is_name(written) && is_name(&device_name(written)) && is_same(written, model), "{written}");
-        }
-        assert_eq!(
-            (device_name("ARL-H"), device_name("intel_gpu_pvc")),
-            ("intel_gpu_arl_h".into(), "intel_gpu_pvc".into())
-        );
-        assert_eq!(Model::named("12-74-4"), None);
-        assert_eq!(Model::all_named("BMG").len(), 2);
-        assert!(serves("bmg", "BMG-G31") && !is_name("arlh") && !is_name("arl.h"));
-    }
-
-    #[test]
-    fn code_runs_on_its_model_and_on_the_models_of_its_family() {
-        #[rustfmt::skip]
-        let rows = [
-            ("acm_g10", "dg2_g10", Some(ModelFit::Exact)),
-            ("12.55.8", "acm_g10", Some(ModelFit::Exact)),
-            ("intel_gpu_dg2_g10", "acm_g10", Some(ModelFit::Exact)),
-            ("acm_g11", "acm_g10", None),
-            ("dg2", "acm_g10", Some(ModelFit::Exact)),
-            ("dg2", "acm_g12", Some(ModelFit::Exact)),
-            ("dg2", "pvc", None),
-            ("20.1.0", "bmg_g21", Some(ModelFit::Exact)),
-            ("bmg", "bmg_g31", Some(ModelFit::Exact)),
-            ("bmg", "lnl_m", Some(ModelFit::Compatible)),
-            ("bmg_g21", "lnl_m", None),
-            ("lnl", "bmg_g21", None),
-            ("pvc", "pvc", Some(ModelFit::Exact)),
-            ("pvc", "pvc_vg", None),
-            ("12.60.1", "pvc", None),
-            ("cfl", "whl", Some(ModelFit::Exact)),
-            ("unheard-of", "pvc", None),
-        ];
-        for (arch, device, expected) in rows {
-            assert_eq!(Model::named(device).unwrap().fit(arch), expected, "{arch} on {device}");
-        }
-    }
-
-    #[test]
-    fn notes_lead_to_the_family_or_to_another_model_of_it() {
-        let rows = [
-            (Some("dg2"), None, Some("dg2")),
-            (Some("dg2"), Some("12.55.8"), Some("dg2")),
-            (Some("dg2"), Some("12.57.0"), Some("acm_g12")),
-            (Some("bmg"), Some("20.1.0"), Some("bmg")),
-            (Some("bmg"), Some("20.2.0"), Some("bmg_g31")),
-            (Some("pvc"), Some("12.60.1"), Some("12.60.1")),
-            (None, Some("35.10.0"), Some("nvl_p")),
-            (None, None, None),
-        ];
-        for (product, version, expected) in rows {
-            assert_eq!(arch_of_notes(product, version).as_deref(), expected, "{product:?} {version:?}");
-        }
-    }
-
-    #[test]
-    fn a_container_may_state_one_model_of_the_family_in_the_notes() {
-        assert!(can_be("dg2", "acm_g11") && can_be("dg2", "dg2") && can_be("12.60.1", "12.60.1"));
-        assert!(!can_be("acm_g11", "dg2") && !can_be("dg2", "pvc") && !can_be("12.60.1", "pvc"));
-    }
 }

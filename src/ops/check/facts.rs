@@ -139,7 +139,9 @@ impl ImageCode {
                 Some(arch) => ImageCode::For(PolicyTarget::Ptx(arch)),
                 None => ImageCode::Unknown(UnknownCode::Target),
             },
-            (ImageKind::Elf | ImageKind::SpirV, Some(arch)) => ImageCode::For(PolicyTarget::Native(canonical(arch))),
+            (ImageKind::Elf | ImageKind::PatchTokens | ImageKind::SpirV, Some(arch)) => {
+                ImageCode::For(PolicyTarget::Native(canonical(arch)))
+            }
             (ImageKind::SpirV, None) if triple.is_empty() || image.triple.as_deref().is_some_and(is_vulkan) => {
                 ImageCode::For(PolicyTarget::Triple("spirv64"))
             }

@@ -60,6 +60,14 @@ pub enum EditError {
     /// Compression failed.
     #[error("cannot compress: {0}")]
     Compress(io::Error),
+    /// A release that refuses a bundle for the ID of an entry.
+    #[error("{reader} refuses the bundle for its entry {id}; it needs a kind and a triple of four components")]
+    ShortId {
+        /// The release.
+        reader: Reader,
+        /// The ID.
+        id: String,
+    },
     /// A release that cannot read a container of the result.
     #[error(
         "{reader} cannot read {container} of this form{}",
@@ -204,7 +212,7 @@ impl Coded for EditError {
             EditError::CudaFatbin(error) => error.class(),
             EditError::CompressBundle(error) => error.class(),
             EditError::Compress(_) => Code::Internal.into(),
-            EditError::Unreadable { .. } => Code::UnreadableByRelease.into(),
+            EditError::Unreadable { .. } | EditError::ShortId { .. } => Code::UnreadableByRelease.into(),
             EditError::NoImage { .. } | EditError::NoMatch(_) => Code::NoMatch.into(),
             EditError::SeveralFiles { .. } | EditError::SeveralImages { .. } => Code::SeveralMatches.into(),
             EditError::ReplacedTwice { .. } => Code::InvalidReplacement.into(),

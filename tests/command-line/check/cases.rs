@@ -119,6 +119,9 @@ pub const CASES: &[Case] = &[
     ("images.readable-by = ['rocm-6.2', 'llvm-19']", "v3.hipfb", 1, &["ROCm 6.2 cannot read ccob version 3", "LLVM 19 cannot read ccob version 3"]),
     ("images.readable-by = ['cuda-12.4', 'rocm-6.2']", "zstd.fatbin", 0, &[]),
     ("images.readable-by = ['cuda-12.2']", "zstd.fatbin cuda.o", 1, &["readable-by: CUDA 12.2 cannot read cuda-fatbin with zstd at 0x0; CUDA 12.4 is the first release that can"]),
+    ("images.readable-by = ['llvm-20', 'rocm-6.2', 'llvm-22']", "v2.hipfb plain.hipfb", 0, &[]),
+    ("images.readable-by = ['llvm-20']", "short-id.hipfb", 0, &[]),
+    ("images.readable-by = ['llvm-22']", "short-id.hipfb", 1, &["readable-by: LLVM 22 refuses the bundle at 0x0 for its entry host-x86_64-unknown-linux; it needs a kind and a triple of four components"]),
     // The IDs of bundle entries, and the runtimes that find them.
     ("images.findable-by = ['rocm-7.2']", "plain.hipfb v3.hipfb both.o", 0, &[]),
     ("images.findable-by = ['rocm-7.2']", "amdgpu.hipfb", 1, &["findable-by: image 0 (gfx90a) at ", "the HIP runtime of ROCm 7.2 does not find hipv4-amdgpu9.0a-amd-amdhsa--gfx90a; bundle it again as hipv4-amdgcn-amd-amdhsa--gfx90a"]),

@@ -30,6 +30,9 @@ impl Sandbox {
         let host = "--target host-x86_64-unknown-linux-gnu=/dev/null";
         let ids = "--target hipv4-amdgcn-amd-amdhsa--gfx90a=amd";
         sandbox.fatbin(&format!("bundle --raw --type o {host} {ids} -o plain.hipfb")).ok();
+        let code = crate::fixture("answer-gfx90a.hsaco");
+        let entries = [("host-x86_64-unknown-linux", &b""[..]), ("hip-amdgcn-amd-amdhsa--gfx90a", &code)];
+        sandbox.file("short-id.hipfb", fatbin_core::format::bundle::write(&entries, 4096).unwrap().to_vec());
         for version in [2, 3] {
             let arguments = format!("--compress --format-version {version} {host} {ids} -o v{version}.hipfb");
             sandbox.fatbin(&format!("bundle --raw --type o {arguments}")).ok();

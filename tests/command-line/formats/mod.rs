@@ -359,6 +359,33 @@ fn syclbin_files_are_read_by_the_tables() {
 }
 
 #[test]
+fn patch_tokens_are_read_by_the_tables() {
+    let tables = tables("patch-tokens.md");
+    let bytes = fixture("answer-gen9.gen");
+    let header = Record { bytes: &bytes, fields: &tables["Header"] };
+    assert_eq!((header.bytes("magic"), header.get("core family")), (b"CTNI".as_slice(), 12));
+    assert_eq!((header.get("kernel count"), header.get("tokens size")), (1, 0));
+    let kernel = Record { bytes: &bytes[header.size()..], fields: &tables["Kernel"] };
+    let mut at = header.size() + kernel.size();
+    assert!(bytes[at..].starts_with(b"answer_kernel\0"));
+    for part in ["name size", "code size", "general heap size", "dynamic heap size", "surface heap size"] {
+        at += kernel.get(part);
+    }
+    let end = at + kernel.get("tokens size");
+    let mut registers = None;
+    while at < end {
+        let token = Record { bytes: &bytes[at..], fields: &tables["Token"] };
+        let words = &bytes[at + token.size()..][..token.get("size") - token.size()];
+        if token.get("number") == 23 {
+            registers = Some(words[4 * 20]);
+        }
+        at += token.get("size");
+    }
+    assert_eq!((at, registers), (bytes.len(), Some(128)));
+    assert_eq!(extracted(&bytes, 1), [bytes]);
+}
+
+#[test]
 fn directx_containers_are_read_by_the_tables() {
     let tables = tables("directx-container.md");
     let bytes = corpus("dxbc/dxil");

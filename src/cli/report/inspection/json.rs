@@ -157,6 +157,8 @@ fn inspected_image(json: &mut JsonWriter, file: &inventory::File, inspected: &In
     identity(json, *number, image);
     // URI of the image as in ROCm's tools.
     json.optional("address", file.image_uri(image));
+    // Architecture of the PTX that a cubin was compiled from.
+    json.optional("virtual_arch", image.cuda.virtual_arch.map(|arch| format!("compute_{arch}")));
     // Reason why the image was not inspected.
     json.optional("not_inspected", inspection.not_inspected);
     json.objects("kernels", &inspection.kernels, kernel);
@@ -182,6 +184,7 @@ fn unit(json: &mut JsonWriter, unit: &CompileUnit) {
     json.optional("name", unit.name.as_ref());
     json.optional("directory", unit.directory.as_ref());
     json.optional("producer", unit.producer.as_ref());
+    json.optional("split_file", unit.split_file.as_ref());
     json.field("dwarf_version", unit.version);
 }
 

@@ -83,6 +83,7 @@ fn image_block(path: &str, inspected: &InspectedImage<'_>, table: &str) -> Strin
         DebugLevel::Full => ", full debug information",
     };
     let mut text = format!("{}: image {number}: {}, {kernels}{debug}\n", printable(path), target.join(" "));
+    text += &image.cuda.virtual_arch.map_or(String::new(), |arch| format!("  compiled from PTX for compute_{arch}\n"));
     text += table;
     text.extend(image.property_sets.iter().map(property_set));
     text + &compilers(&inspection.debug)
@@ -195,7 +196,7 @@ const MAX_NAMED: usize = 4;
 fn compilers(debug: &DebugInfo) -> String {
     let mut compilers: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
-    for unit in &debug.units {
+    for unit in debug.units.iter().filter(|unit| unit.split_file.is_none()) {
         let producer = unit.producer.as_deref().unwrap_or("an unknown compiler");
         let name = unit.name.as_deref().unwrap_or("-");
         let number = *known.entry(producer).or_insert(compilers.len());
@@ -205,12 +206,20 @@ fn compilers(debug: &DebugInfo) -> String {
         }
     }
     let line = |(producer, names): &(&str, Vec<&str>)| {
-        let listed = names[..names.len().min(MAX_NAMED)].join(", ");
-        let more = match names.iter().skip(MAX_NAMED).count() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        format!("  compiled by {}: {}{more}\n", printable(producer), printable(&listed))
+        format!("  compiled by {}: {}\n", printable(producer), printable(&listed(names)))
     };
-    compilers.iter().map(line).collect()
+    let split = debug.units.iter().filter_map(|unit| unit.split_file.as_deref()).map(printable);
+    let split: Vec<String> = split.collect();
+    let split = (!split.is_empty()).then(|| format!("  debug information in other files: {}\n", listed(&split)));
+    compilers.iter().map(line).chain(split).collect()
+}
+
+/// Lists the first names, and the number of all others.
+fn listed(names: &[impl AsRef<str>]) -> String {
+    let first: Vec<&str> = names.iter().take(MAX_NAMED).map(AsRef::as_ref).collect();
+    let first = first.join(", ");
+    match names.iter().skip(MAX_NAMED).count() {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
 }

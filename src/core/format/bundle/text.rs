@@ -19,6 +19,7 @@
 
 use aho_corasick::AhoCorasick;
 
+use super::file_type::COMMENTS;
 use super::raw::{MAGIC, MAGIC_TEXT};
 use super::read::BundleEntry;
 use crate::base::bytes::{View, offset_of_rest};
@@ -61,6 +62,14 @@ pub fn marks(bytes: &[u8]) -> Vec<u64> {
 /// Returns a searcher for the marks.
 pub fn marks_searcher() -> AhoCorasick {
     AhoCorasick::new([MARK]).expect("one short text")
+}
+
+/// Returns whether the first line of a file, or the first after an empty line, starts a text of a bundle. In bundles of
+/// the proposal, no line precedes the first text.
+pub fn begins(view: View<'_>) -> bool {
+    let start = [b"\r\n".as_slice(), b"\n"].into_iter().find(|newline| view.starts_with(newline));
+    let line = view.from(start.map_or(0, |newline| newline.len() as u64));
+    COMMENTS.iter().any(|comment| line.starts_with(format!("{comment} {MAGIC_TEXT}{START}").as_bytes()))
 }
 
 /// A line that separates files.

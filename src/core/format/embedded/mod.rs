@@ -10,6 +10,7 @@
 
 mod bitcode;
 mod elf;
+mod patch_tokens;
 mod ptx;
 mod record;
 mod spirv;
@@ -59,11 +60,12 @@ pub struct Hint {
 }
 
 /// All hints.
-pub const HINTS: [Hint; 6] = [
+pub const HINTS: [Hint; 7] = [
     Hint { bytes: b"\x7fELF\x02\x01\x01", find: elf::find },
     Hint { bytes: &super::embed_record::MAGIC, find: record::find },
     Hint { bytes: b".version", find: ptx::find },
     Hint { bytes: b"\x03\x02\x23\x07", find: spirv::find },
+    Hint { bytes: &super::patch_tokens::MAGIC, find: patch_tokens::find },
     Hint { bytes: &super::bitcode::MAGIC, find: bitcode::find },
     Hint { bytes: &super::bitcode::WRAPPER_MAGIC, find: bitcode::find },
 ];

@@ -80,6 +80,7 @@ fn kinds() -> Vec<Kind> {
         kind("cubin", fixture("answer-sm_90.cubin")),
         kind("code object", fixture("answer-gfx90a.hsaco")),
         kind("zebin", fixture("answer-dg2.zebin")),
+        kind("patch tokens", fixture("answer-gen9.gen")),
         kind("SPIR-V", spirv()),
         kind("bitcode", device.clone()),
         kind("bitcode in a wrapper", [&stream::WRAPPER_MAGIC[..], &wrapper, &device].concat()),

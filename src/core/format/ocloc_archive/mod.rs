@@ -17,13 +17,9 @@ mod tests;
 
 use std::ops::Range;
 
-use object::Endianness;
-use object::elf::FileHeader64;
-use object::read::elf::{FileHeader, SectionHeader};
-
 use super::ocloc_name::{MAGIC, NAME, PADDING, POINTERS, is_archive, name_of};
-use super::{ContainerType, ContainerView, ImageKind, ImageView};
-use crate::base::bytes::{Cursor, Extent, Resource, View};
+use super::{ContainerType, ContainerView, ImageKind, ImageView, opencl_elf};
+use crate::base::bytes::{Cursor, Resource, View};
 use crate::base::error::{Cause, Malformed};
 use crate::target::{OffloadKind, intel};
 
@@ -37,11 +33,6 @@ const END_OF_HEADER: &[u8] = b"`\n";
 
 /// Triple of images in archives whose container states none.
 const TRIPLE: &str = "spir64_gen";
-
-/// Types of OpenCL's ELF files and of the sections in them (Intel, compute-runtime, `ocl_elf.h`).
-const OPENCL_TYPES: [u16; 3] = [0xff02, 0xff03, 0xff04];
-const DEVICE_BINARY: u32 = 0xff00_0005;
-const SPIRV: u32 = 0xff00_0009;
 
 /// A member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +53,7 @@ impl<'data> Member<'data> {
 
     /// Returns the code or the SPIR-V in the member.
     pub fn payload(&self) -> View<'data> {
-        opencl_section(self.data, DEVICE_BINARY).or(opencl_section(self.data, SPIRV)).unwrap_or(self.data)
+        opencl_elf::machine_code(self.data).or(opencl_elf::spirv(self.data)).unwrap_or(self.data)
     }
 
     /// Returns the target that its name states.
@@ -128,16 +119,4 @@ fn member<'data>(archive: View<'data>, cursor: &mut Cursor<'data>) -> Result<Mem
     // A byte follows data of an odd size, except at the end.
     cursor.align(2);
     Ok(Member { name, whole: archive.between("ocloc archive member", start..cursor.at())?, data })
-}
-
-fn opencl_section(view: View<'_>, section_type: u32) -> Option<View<'_>> {
-    let header = FileHeader64::<Endianness>::parse(view.data()).ok()?;
-    let endian = header.endian().ok()?;
-    if !OPENCL_TYPES.contains(&header.e_type(endian).0) {
-        return None;
-    }
-    let sections = header.section_headers(endian, view.data()).ok()?;
-    let section = sections.iter().find(|section| section.sh_type(endian).0 == section_type)?;
-    let (offset, size) = section.file_range(endian)?;
-    view.part("OpenCL section", Extent { offset, size }).ok()
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::base::content::Content;
 use crate::format::Fate;
 use crate::format::ocloc_name::GENERIC;
+use crate::format::opencl_elf::{DEVICE_BINARY, SPIRV};
 
 /// A zebin for DG2. ocloc states no version of this architecture.
 fn zebin() -> Vec<u8> {

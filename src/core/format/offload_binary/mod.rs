@@ -50,6 +50,7 @@ pub fn image_kind_of(image: ImageKind) -> u16 {
         | ImageKind::TileIr
         | ImageKind::MetalLibrary
         | ImageKind::MetalBinary
+        | ImageKind::PatchTokens
         | ImageKind::OclocArchive
         | ImageKind::OffloadBinary
         | ImageKind::SyclBin

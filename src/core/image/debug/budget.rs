@@ -17,6 +17,10 @@ pub enum DwarfError {
     /// The debug information is malformed.
     #[error(transparent)]
     Malformed(#[from] gimli::Error),
+    /// A row of a line table is of a source file that the table does not list. Tools that replace a path by a shorter
+    /// one and NUL, such as installers of conda, end the list there.
+    #[error("line table: a row is of source file {index}, and the table lists {count}")]
+    UnknownFile { index: u64, count: usize },
     /// The debug information refers to itself too often.
     #[error(transparent)]
     BudgetExhausted(Malformed),

@@ -71,13 +71,14 @@ impl Lines {
         if sources.missing.is_empty() { Ok(()) } else { rows(dwarf, unit, program, sources, budget) }
     }
 
-    /// Time stamps of the source files in all tables. Only DWARF before version 5 has them.
+    /// Time stamps of the source files in all tables, without 0, which is none. Only DWARF before version 5 has them.
     pub fn time_stamps(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<Vec<u64>, DwarfError> {
         let mut stamps = Vec::new();
         for table in tables(dwarf) {
             let table = table?;
             budget.charge(table.header().header_length())?;
-            stamps.extend(table.header().file_names().iter().map(gimli::FileEntry::timestamp));
+            let files = table.header().file_names().iter();
+            stamps.extend(files.map(gimli::FileEntry::timestamp).filter(|&stamp| stamp != 0));
         }
         Ok(stamps)
     }
@@ -104,8 +105,11 @@ fn rows(
             kernel = Some(row.address());
         }
         if let (Some(entry), Some(line)) = (kernel, row.line()) {
-            if let Some(file) = file_name(dwarf, unit, header, row.file_index(), budget)? {
-                sources.insert(entry, SourceLine { file, line: line.get() });
+            let index = row.file_index();
+            match file_name(dwarf, unit, header, index, budget)? {
+                Some(file) => sources.insert(entry, SourceLine { file, line: line.get() }),
+                None if index == 0 => {}
+                None => return Err(DwarfError::UnknownFile { index, count: header.file_names().len() }),
             }
             kernel = None;
         }

@@ -70,6 +70,8 @@ pub struct CompileUnit {
     pub directory: Option<String>,
     /// Name and version of the compiler.
     pub producer: Option<String>,
+    /// Name of the file with its debug information, if this is not in the image (split DWARF).
+    pub split_file: Option<String>,
     /// DWARF version.
     pub version: u16,
 }
@@ -157,8 +159,8 @@ pub fn time_stamps(elf: &Elf<'_, impl Width>) -> Vec<u64> {
 /// A section with an offset beyond the end of the file is a separate problem.
 fn malformed(elf: &Elf<'_, impl Width>, error: DwarfError) -> Malformed {
     let error = match error {
-        DwarfError::Malformed(error) => error,
         DwarfError::BudgetExhausted(malformed) => return malformed,
+        DwarfError::Malformed(_) | DwarfError::UnknownFile { .. } => error,
     };
     let stored = |name: &&str| elf.bytes(&elf.section(name)?).ok();
     let section = [".debug_info", ".debug_line"].iter().find_map(stored);

@@ -97,11 +97,10 @@ fn charge_abbreviations(dwarf: &Dwarf<'_>, budget: ParseBudget<'_>) -> Result<()
 
 fn compile_unit(dwarf: &Dwarf<'_>, unit: &Unit<'_>, budget: ParseBudget<'_>) -> Result<CompileUnit, DwarfError> {
     let mut entries = unit.entries();
-    let producer = match entries.next_dfs()? {
-        Some(root) => root.attr_value(gimli::DW_AT_producer),
-        None => None,
-    };
-    let producer = producer.and_then(|value| dwarf.attr_string(unit, value).ok());
+    let root = entries.next_dfs()?;
+    let string = |name| dwarf.attr_string(unit, root.as_ref()?.attr_value(name)?).ok();
+    let producer = string(gimli::DW_AT_producer);
+    let split_file = string(gimli::DW_AT_dwo_name).or_else(|| string(gimli::DW_AT_GNU_dwo_name));
     let text = |reader: Option<&Reader<'_>>| -> Result<Option<String>, DwarfError> {
         let text = reader.map(|reader| text(reader, budget)).transpose()?;
         Ok(text.filter(|text| !text.is_empty()))
@@ -110,6 +109,7 @@ fn compile_unit(dwarf: &Dwarf<'_>, unit: &Unit<'_>, budget: ParseBudget<'_>) -> 
         name: text(unit.name.as_ref())?,
         directory: text(unit.comp_dir.as_ref())?,
         producer: text(producer.as_ref())?,
+        split_file: text(split_file.as_ref())?,
         version: unit.encoding().version,
     })
 }
@@ -216,12 +216,26 @@ mod tests {
     }
 
     #[test]
+    fn units_name_the_file_of_split_debug_information() {
+        // DW_AT_GNU_dwo_name, or DW_AT_dwo_name of DWARF 5, as DW_FORM_string.
+        for name in [&[0xb0, 0x42][..], &[0x76]] {
+            let abbreviations = [&[1, 0x11, 0][..], name, &[0x08, 0, 0, 0]].concat();
+            let unit = unit(0, b"\x01k.dwo\0");
+            let sections = [(SectionId::DebugAbbrev, &abbreviations[..]), (SectionId::DebugInfo, &unit)];
+            let (result, debug) = read_sections(&sections);
+            assert!(result.is_ok());
+            assert_eq!(debug.units[0].split_file.as_deref(), Some("k.dwo"));
+        }
+    }
+
+    #[test]
     fn stops_at_a_line_table_shared_by_too_many_units() {
         // DW_AT_stmt_list as DW_FORM_sec_offset.
         let abbreviations = [1, 0x11, 0, 0x10, 0x17, 0, 0, 0];
-        // Version 3 with standard opcodes of one operand each, a directory with a long name, and many rows.
+        // Version 3 with standard opcodes of one operand each, a directory with a long name, a file, and many rows.
         let name = vec![b'x'; 5000];
-        let front = [&[1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1][..], &name, &[0, 0, 0]].concat();
+        let front =
+            [&[1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1][..], &name, &[0, 0, b'f', 0, 0, 0, 0, 0]].concat();
         let program = vec![1; 5000];
         let body = [&3_u16.to_le_bytes()[..], &(front.len() as u32).to_le_bytes(), &front, &program].concat();
         let table = [&(body.len() as u32).to_le_bytes()[..], &body].concat();

@@ -1,6 +1,7 @@
 //! Recognizes files with packed files in them, in formats that are not opened.
 
 use crate::base::bytes::View;
+use crate::format::bundle::text;
 use crate::scan::inventory::NotOpened;
 
 /// First bytes by format. Source: the specifications of the formats, and the database of file(1).
@@ -22,6 +23,9 @@ const ISO_IDENTIFIER_AT: u64 = 0x8001;
 pub fn format(view: View<'_>) -> Option<NotOpened> {
     if view.from(ISO_IDENTIFIER_AT).starts_with(ISO_IDENTIFIER) {
         return Some(NotOpened::Iso);
+    }
+    if text::begins(view) {
+        return Some(NotOpened::TextBundle);
     }
     let (_, format) = MAGICS.into_iter().find(|(magic, _)| view.starts_with(magic))?;
     let has_format = match format {
@@ -48,6 +52,12 @@ mod tests {
             [(b"\x1f\x9d\x90\x68\x02", "compress"), (&iso, "iso"), (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "ole")];
         for (bytes, expected) in cases {
             assert_eq!(name(bytes), Some(expected));
+        }
+        for comment in ["//", "#", ";"] {
+            let bundle = text::write(&[("host-x86_64-unknown-linux-gnu-", b"text")], comment).to_vec();
+            assert_eq!(name(&bundle), Some("text-bundle"));
+            assert_eq!(name(&bundle[1..]), Some("text-bundle"), "an editor removed the first line");
+            assert_eq!(name(&[b"other", &bundle[..]].concat()), None);
         }
         for other in [&b""[..], b"\x1f\x9d", b"\x1f\x9d\xff", b"7z", b"Rar!"] {
             assert_eq!(name(other), None, "{other:x?}");

@@ -12,6 +12,8 @@ pub struct CudaCode {
     pub abi_version: Option<u8>,
     /// Latest release of CUDA among the tools that wrote a cubin. The header of a container does not state it.
     pub toolkit: Option<(u16, u16)>,
+    /// Architecture of the PTX that a cubin was compiled from: 80 of `compute_80`.
+    pub virtual_arch: Option<u16>,
     /// Version of LTO-IR, OptiX IR or Tile IR.
     pub ir_version: Option<(u16, u16)>,
     /// True if the image is compressed together with others (`fatbinary --concat`).
@@ -35,6 +37,7 @@ impl CudaCode {
             },
             ir_version: version.and_then(|version| ir_version(kind, version)),
             toolkit: None,
+            virtual_arch: None,
             is_grouped: image.part.is_some() && version.is_some(),
             is_mercury: image.is_mercury,
         }

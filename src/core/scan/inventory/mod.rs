@@ -27,6 +27,7 @@ use crate::base::codec::Codec;
 use crate::base::error::{Error, Malformed};
 use crate::base::file_path::FilePath;
 use crate::base::range::range_at;
+use crate::format::readers::Reader;
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
 use crate::target::{OffloadKind, triple};
 
@@ -360,6 +361,15 @@ impl Container {
     /// Name of the section that holds it.
     pub fn section_name(&self) -> Option<&str> {
         self.section.as_ref().map(|section| section.name.as_str())
+    }
+
+    /// The ID of a bundle entry for which a release refuses the bundle.
+    #[doc(hidden)]
+    pub fn id_refused_by(&self, reader: Reader) -> Option<&str> {
+        if !matches!(self.container_type, ContainerType::Bundle | ContainerType::Ccob) {
+            return None;
+        }
+        self.images.iter().filter_map(|image| image.id.as_deref()).find(|id| !reader.reads_bundle_with(id))
     }
 }
 

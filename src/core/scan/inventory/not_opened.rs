@@ -20,6 +20,9 @@ pub enum NotOpened {
     Iso,
     /// Compound file of Windows (OLE), the format of MSI packages.
     Ole,
+    /// Text bundle: assembly, LLVM IR or preprocessed source for several targets, as clang writes it with
+    /// `--gpu-bundle-output`.
+    TextBundle,
     /// Archive nested in more archives than are opened.
     NestedTooDeep,
 }
@@ -34,6 +37,7 @@ impl NotOpened {
         NotOpened::Xar,
         NotOpened::Iso,
         NotOpened::Ole,
+        NotOpened::TextBundle,
         NotOpened::NestedTooDeep,
     ];
 
@@ -47,6 +51,7 @@ impl NotOpened {
             NotOpened::Xar => "xar",
             NotOpened::Iso => "iso",
             NotOpened::Ole => "ole",
+            NotOpened::TextBundle => "text-bundle",
             NotOpened::NestedTooDeep => "nested-too-deep",
         }
     }
@@ -60,6 +65,8 @@ impl NotOpened {
             NotOpened::Cabinet => Some("cabextract"),
             NotOpened::Xar => Some("xar -xf"),
             NotOpened::Ole => Some("msiextract"),
+            // Unbundling takes an ID from this list.
+            NotOpened::TextBundle => Some("fatbin list"),
             NotOpened::NestedTooDeep => None,
         }
     }
@@ -75,6 +82,7 @@ impl fmt::Display for NotOpened {
             NotOpened::Xar => "xar archive",
             NotOpened::Iso => "ISO 9660 file system",
             NotOpened::Ole => "compound file of MSI",
+            NotOpened::TextBundle => "text bundle (fatbin unbundle extracts its files)",
             NotOpened::NestedTooDeep => "inside of too many archives",
         })
     }

@@ -91,9 +91,9 @@ fn elf_file_of<H: FileHeader<Endian = Endianness>>(view: View<'_>) -> Option<Ori
     let abi = header.e_ident().abi_version;
     Some(match header.e_machine(endian) {
         elf::EM_CUDA => {
-            let (tool, toolkit) = file.toolkit();
+            let CudaNotes { tool, toolkit, virtual_arch } = file.cuda_notes();
             let producer = tool.or(toolkit.map(|(major, minor)| format!("CUDA {major}.{minor}")));
-            let cuda = CudaCode { abi_version: Some(abi), toolkit, ..CudaCode::default() };
+            let cuda = CudaCode { abi_version: Some(abi), toolkit, virtual_arch, ..CudaCode::default() };
             Origin { producer, format_version: Some(abi.to_string()), cuda, ..Origin::default() }
         }
         elf::EM_AMDGPU if header.e_ident().os_abi == ELFOSABI_HSA => {
@@ -119,8 +119,14 @@ const LINKER: &str = "Linker: ";
 const TOOL: elf::NoteType = elf::NoteType(cuda_tool_note::NOTE_TYPE);
 const TOOLKIT: elf::NoteType = elf::NoteType(1000);
 
-/// Field of the second note: the toolkit's number after two numbers of 16 bits, 135 for 13.5.
+/// Fields of the second note: its form, the architecture of the PTX, 16 bits each, and the toolkit's number, 135 for
+/// 13.5.
+const TOOLKIT_FORM: u64 = 0;
+const VIRTUAL_ARCH: u64 = 2;
 const TOOLKIT_NUMBER: u64 = 4;
+
+/// Form with these fields.
+const KNOWN_FORM: u16 = 2;
 
 /// Smallest number of a toolkit. A smaller `e_version` is the ordinary 1. Cubins of CUDA 9.1 have 91.
 const FIRST_TOOLKIT: u16 = 20;
@@ -141,12 +147,14 @@ impl<H: FileHeader<Endian = Endianness>> Elf<'_, H> {
         Some(compiler.trim_start_matches(LINKER).to_owned())
     }
 
-    /// Returns the first tool that names itself in a cubin, and the latest release of CUDA among its tools. A cubin
+    /// Returns the first tool that names itself in a cubin, the latest release of CUDA among its tools, and the first
+    /// architecture of PTX. A cubin
     /// that nvlink has linked has the notes of its inputs, too. CUDA 12.8 and later write notes for `sm_100`, CUDA 13
     /// for all architectures. Otherwise, `e_version` is the number of the release.
-    fn toolkit(&self) -> (Option<String>, Option<(u16, u16)>) {
+    fn cuda_notes(&self) -> CudaNotes {
         let endian = self.endian;
         let mut tool_name = None;
+        let mut virtual_arch = None;
         let mut latest = release(self.header.e_version(endian));
         let sections = self.header.section_headers(endian, self.view.data()).unwrap_or_default();
         let notes = sections.iter().filter(|section| section.sh_type(endian) == elf::SHT_NOTE);
@@ -160,12 +168,27 @@ impl<H: FileHeader<Endian = Endianness>> Elf<'_, H> {
                     latest = latest.max(note.cuda_release());
                     tool_name = tool_name.or_else(|| tool(note));
                 }
-                TOOLKIT => latest = latest.max(bytes.u32("toolkit", TOOLKIT_NUMBER).ok().and_then(release)),
+                TOOLKIT => {
+                    latest = latest.max(bytes.u32("toolkit", TOOLKIT_NUMBER).ok().and_then(release));
+                    virtual_arch = virtual_arch.or_else(|| arch_of_ptx(bytes));
+                }
                 _ => {}
             }
         }
-        (tool_name, latest)
+        CudaNotes { tool: tool_name, toolkit: latest, virtual_arch }
     }
+}
+
+/// What the notes of a cubin state.
+struct CudaNotes {
+    tool: Option<String>,
+    toolkit: Option<(u16, u16)>,
+    virtual_arch: Option<u16>,
+}
+
+fn arch_of_ptx(note: View<'_>) -> Option<u16> {
+    let has_form = note.u16("note", TOOLKIT_FORM).ok()? == KNOWN_FORM;
+    note.u16("virtual architecture", VIRTUAL_ARCH).ok().filter(|_| has_form)
 }
 
 /// Converts a number to a release of CUDA: 135 is 13.5.

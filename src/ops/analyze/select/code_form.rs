@@ -12,7 +12,7 @@ pub fn of(image: &Image, platform: Option<Platform>) -> CodeForm {
     }
     match image.image_kind {
         ImageKind::Elf if image.is_unlinked => CodeForm::Unlinked,
-        ImageKind::Elf => CodeForm::Machine,
+        ImageKind::Elf | ImageKind::PatchTokens => CodeForm::Machine,
         ImageKind::Ptx => CodeForm::Ptx,
         ImageKind::SpirV => CodeForm::SpirV,
         ImageKind::Bitcode => CodeForm::Bitcode,

@@ -18,7 +18,7 @@ impl Candidate<'_> {
     pub(super) fn precedence(&self) -> bool {
         match self.image.image_kind {
             ImageKind::SpirV => self.archive.is_none(),
-            _ => self.image.arch.as_deref().is_some_and(intel::is_product),
+            _ => self.image.arch.as_deref().is_some_and(intel::is_family),
         }
     }
 }

@@ -174,6 +174,13 @@ pub fn readable_by(facts: &FileFacts<'_>, requirements: &Requirements, findings:
             let Support::No(first) = reader.decompresses(container.container_type, *codec) else { continue };
             findings.add(unreadable(*reader, &format!("{name} with {codec_name}"), container, first));
         }
+        for node in facts.survey.file.walk() {
+            let Node::Container(container) = node else { continue };
+            let Some(id) = container.id_refused_by(*reader) else { continue };
+            let at = container.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
+            let message = format!("{reader} refuses the {}{at} for its entry {id}", container.container_type.name());
+            findings.add(violated(message).detail("it needs a kind and a triple of four components"));
+        }
     }
 }
 

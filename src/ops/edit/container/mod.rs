@@ -174,6 +174,7 @@ impl Rebuilder<'_> {
                 | ContainerType::LtoIr
                 | ContainerType::OptixIr
                 | ContainerType::TileIr
+                | ContainerType::PatchTokens
                 | ContainerType::Embedded,
                 Encoding::Same,
             ) => bare::write(view, container, fates),

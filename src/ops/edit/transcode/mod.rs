@@ -169,6 +169,7 @@ impl Transcoding {
             | ContainerType::LtoIr
             | ContainerType::OptixIr
             | ContainerType::TileIr
+            | ContainerType::PatchTokens
             | ContainerType::Embedded => Encoding::Same,
         }
     }
@@ -272,6 +273,9 @@ pub fn first_readers(file: &File) -> Vec<Reader> {
 pub fn check_readers(file: &File, readers: &[Reader]) -> Result<()> {
     for container in containers(file) {
         for reader in readers {
+            if let Some(id) = container.id_refused_by(*reader) {
+                return Err(EditError::ShortId { reader: *reader, id: id.to_owned() });
+            }
             let codecs = container.images.iter().filter_map(|image| image.codec);
             let support = codecs.map(|codec| reader.decompresses(container.container_type, codec));
             let mut support = support.chain([reader.reads(container.container_type, container.version)]);

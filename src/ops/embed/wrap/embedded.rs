@@ -89,22 +89,23 @@ pub(super) fn embed<'data>(
     source: &SourceImage<'data>,
     kind: OffloadKind,
     form: EmbeddedForm,
+    version: Version,
 ) -> Result<Vec<EmbeddedImage<'data>>> {
     if source.view.size() == 0 {
         return Err(ImageError::Empty { path: source.path.to_owned() });
     }
     let Some(format) = format::of_magic(source.view) else {
-        return embed_image(source, kind, form).map(|image| vec![image]);
+        return embed_image(source, kind, form, version).map(|image| vec![image]);
     };
     match format.container_type.descriptor().wrap_input {
-        WrapInput::EmbedEntries => embed_offload_binaries(source, kind),
+        WrapInput::EmbedEntries => embed_offload_binaries(source, kind, version),
         WrapInput::FatBinary => {
             let container = format.container_type.name();
             let path = source.path.to_owned();
             let found = format!("a container of device images ({container})");
             Err(ImageError::NotADeviceImage { path, found, remedy: "extract its images and specify those" })
         }
-        WrapInput::Image => embed_image(source, kind, form).map(|image| vec![image]),
+        WrapInput::Image => embed_image(source, kind, form, version).map(|image| vec![image]),
     }
 }
 
@@ -124,6 +125,7 @@ fn embed_image<'data>(
     source: &SourceImage<'data>,
     kind: OffloadKind,
     form: EmbeddedForm,
+    version: Version,
 ) -> Result<EmbeddedImage<'data>> {
     let path = source.path;
     let view = source.view;
@@ -153,7 +155,7 @@ fn embed_image<'data>(
             let image = view.data();
             let member =
                 OffloadBinaryImage { image_kind, offload_kind: kind.bit(), flags: 0, strings: &strings, image };
-            write_binary(&member, path)?
+            write_binary(version, &member, path)?
         }
     };
     let triple = triple.unwrap_or_default().to_owned();
@@ -161,11 +163,15 @@ fn embed_image<'data>(
     Ok(EmbeddedImage { content, image, triple, arch, image_kind, ..Default::default() })
 }
 
-fn embed_offload_binaries<'data>(source: &SourceImage<'data>, kind: OffloadKind) -> Result<Vec<EmbeddedImage<'data>>> {
+fn embed_offload_binaries<'data>(
+    source: &SourceImage<'data>,
+    kind: OffloadKind,
+    version: Version,
+) -> Result<Vec<EmbeddedImage<'data>>> {
     let mut images = Vec::new();
     for binary in read_offload_binaries(source)? {
         for entry in binary.entries().iter().filter(|entry| !entry.is_metadata(binary.version)) {
-            images.push(embed_entry(&binary, entry, kind, source.path)?);
+            images.push(embed_entry(&binary, entry, kind, version, source.path)?);
         }
     }
     Ok(images)
@@ -203,7 +209,7 @@ pub(super) fn embed_together<'data>(
             binaries.extend(read_offload_binaries(source)?.into_iter().map(|binary| (source.path, binary)));
             continue;
         }
-        let image = embed_image(source, kind, EmbeddedForm::Raw)?;
+        let image = embed_image(source, kind, EmbeddedForm::Raw, version)?;
         if image.triple.is_empty() {
             let kind = DeviceImage::identify(source.view).image_kind;
             return Err(ImageError::without_triple(source.path, kind));
@@ -250,7 +256,8 @@ fn members_of<'a, 'data>(
 
 /// Checks that an entry has an image for a kind.
 fn check_entry(entry: &OffloadBinaryEntry<'_>, kind: OffloadKind, path: &Path) -> Result<()> {
-    if entry.offload_kind != kind.bit() {
+    // HIP had another number before LLVM 21.
+    if OffloadKind::from_bit(entry.offload_kind) != Some(kind) {
         let found = match OffloadKind::from_bit(entry.offload_kind) {
             Some(kind) => kind.name().to_owned(),
             None => format!("offload kind {}", entry.offload_kind),
@@ -267,15 +274,16 @@ fn embed_entry<'data>(
     binary: &OffloadBinary<'data>,
     entry: &OffloadBinaryEntry<'data>,
     kind: OffloadKind,
+    version: Version,
     path: &Path,
 ) -> Result<EmbeddedImage<'data>> {
     check_entry(entry, kind, path)?;
-    let (content, image) = if binary.version == Version::One {
+    // The whole binary stays as it is if it has one image, which is so in version 1.
+    let (content, image) = if binary.version == Version::One && version == Version::One {
         let start = entry.image.start() - binary.view.start();
         (Content::from(binary.view.data()), start..start + entry.image.size())
     } else {
-        // The runtimes of all releases read version 1 only.
-        write_binary(&OffloadBinaryImage { flags: 0, ..entry.member() }, path)?
+        write_binary(version, &OffloadBinaryImage { flags: 0, ..entry.member() }, path)?
     };
     let text = |key| entry.string(key).unwrap_or_default().to_owned();
     Ok(EmbeddedImage {
@@ -290,12 +298,14 @@ fn embed_entry<'data>(
     })
 }
 
-/// Writes a binary of version 1 around one image; returns it and the range of the image in it.
+/// Writes a binary around one image; returns it and the range of the image in it. Runtimes up to LLVM 22 read version 1
+/// only; clang-linker-wrapper 23.1.4 writes version 2.
 fn write_binary<'data, Value: AsRef<[u8]>>(
+    version: Version,
     member: &OffloadBinaryImage<'_, 'data, Value>,
     path: &Path,
 ) -> Result<(Content<'data>, Range<u64>)> {
-    let written = offload_binary::write(Version::One, std::slice::from_ref(member));
+    let written = offload_binary::write(version, std::slice::from_ref(member));
     let OffloadBinaryOutput { content, mut images } =
         written.ok_or_else(|| ImageError::TooLarge { path: path.to_owned() })?;
     Ok((content, images.remove(0)))

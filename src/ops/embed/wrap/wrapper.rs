@@ -287,7 +287,7 @@ impl<'data> WrapperBuilder<'data> {
         }
         let mut images = Vec::new();
         for source in &self.images {
-            images.extend(embedded::embed(source, self.kind, form)?);
+            images.extend(embedded::embed(source, self.kind, form, self.release.packager.version)?);
         }
         Ok(images)
     }

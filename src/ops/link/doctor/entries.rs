@@ -6,6 +6,8 @@ use super::inputs::{Inputs, LinkedFile};
 use super::problem::{Effect, Problem, ProblemKind};
 use super::remedy;
 use super::resolve::Resolution;
+use super::tile_kernels::{TileKernels, WRAPPER_SECTION};
+use fatbin_core::scan::inventory::WrapperTarget;
 use fatbin_core::target::OffloadKind;
 
 /// A kernel: the object whose image has it, and the offset of the image.
@@ -24,7 +26,8 @@ pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
             entries.entry(entry.kind).or_default().entry(&entry.name).or_insert(number);
         }
     }
-    let mut problems = Vec::new();
+    let mut problems: Vec<Problem> =
+        resolution.linked().filter_map(|number| tiles_without_code(&inputs.objects[number])).collect();
     for (kind, entries) in entries {
         let Some(kernels) = kernels(kind, &inputs.objects, resolution) else { continue };
         for (&name, &number) in entries.iter().filter(|(name, _)| !kernels.contains_key(**name)) {
@@ -78,4 +81,24 @@ fn problem(
         message,
         remedy: remedy.to_owned(),
     }
+}
+
+/// Returns the problem of an object whose tile kernels have no code.
+fn tiles_without_code(file: &LinkedFile) -> Option<Problem> {
+    let TileKernels { count, first } = &file.object.tile_kernels;
+    let wrapper = file.inventory.wrappers.iter().find(|wrapper| wrapper.section.name == WRAPPER_SECTION)?;
+    let WrapperTarget::Container(offset) = wrapper.target else { return None };
+    let is_empty = file.inventory.container_at(offset)?.images.is_empty();
+    let kernels = if *count == 1 { "1 tile kernel is".to_owned() } else { format!("{count} tile kernels are") };
+    (is_empty && *count > 0).then(|| Problem {
+        kind: ProblemKind::EntryWithoutKernel,
+        effect: Effect::BrokenOutput,
+        path: file.path.clone(),
+        section: Some(wrapper.section.name.clone()),
+        offset: Some(wrapper.offset),
+        symbol: first.clone(),
+        count: *count,
+        message: format!("{kernels} registered with a fat binary without images; a launch fails"),
+        remedy: remedy::COMPILE_TILES.to_owned(),
+    })
 }

@@ -34,6 +34,7 @@ mod remedy;
 mod resolve;
 mod script;
 mod suggestion;
+mod tile_kernels;
 
 use std::ffi::OsString;
 

@@ -5,6 +5,7 @@
 use object::read::{File, Object, ObjectComdat, ObjectSection, ObjectSymbol};
 use object::{Architecture, BinaryFormat, ObjectKind, SectionFlags, SectionKind, elf};
 
+use super::tile_kernels::{self, TileKernels};
 use fatbin_core::base::bytes::{ObjectBytes, Resource, View, record_memory};
 use fatbin_core::base::elf_layout::SHF_X86_64_LARGE;
 use fatbin_core::base::error::Malformed;
@@ -20,6 +21,8 @@ pub struct HostObject {
     pub symbols: Vec<GlobalSymbol>,
     /// Section groups. The linker takes the first group of each name.
     pub groups: Vec<Group>,
+    /// CUDA's tile kernels that it registers.
+    pub tile_kernels: TileKernels,
 }
 
 /// A section of a host object.
@@ -97,6 +100,7 @@ impl HostObject {
     pub fn read(view: View<'_>) -> Result<HostObject, Malformed> {
         let Some(file) = elf_object(view) else { return Ok(HostObject::default()) };
         let mut object = HostObject { machine: Some(file.architecture()), ..HostObject::default() };
+        object.tile_kernels = tile_kernels::read(&file, view)?;
         for section in file.sections() {
             let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
             let name = section.name().unwrap_or_default().to_owned();

@@ -40,6 +40,9 @@ pub const LINK_EACH_ALONE: &str =
 /// An entry without a kernel.
 pub const LINK_DEVICE_CODE: &str = "link the objects that define it, and their device code";
 
+/// Tile kernels without code.
+pub const COMPILE_TILES: &str = "compile for sm_80 or newer (nvcc -arch), which run tile kernels";
+
 /// A kernel without an entry.
 pub const LINK_HOST_OBJECT: &str = "link the host object that launches it, or remove the kernel";
 

@@ -35,7 +35,7 @@ const BUNDLE: &str = "$FATBIN bundle --type o --align 4096 --target host-x86_64-
     --target hipv4-amdgcn-amd-amdhsa--gfx90a=$IMAGE -o a.hipfb";
 const RUNTIME: &str = "$CC -c runtime.c -o rt.o";
 
-const CASES: [Case; 11] = [
+const CASES: [Case; 10] = [
     Case {
         name: "offload-binary",
         remedy: "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options",
@@ -111,14 +111,6 @@ const CASES: [Case; 11] = [
         good: "$CC host.o device.o rt.o -o program",
     },
     Case {
-        name: "same-image",
-        remedy: "link one of the objects",
-        prepare: &["$FATBIN wrap --kind hip -o one.o $IMAGE", "cp one.o two.o"],
-        bad: "$CC -shared one.o two.o -o lib.so",
-        mend: &[],
-        good: "$CC -shared one.o -o lib.so",
-    },
-    Case {
         name: "shared-entries",
         remedy: "link each object by itself with fatbin link -- LINKER -r OBJECT -o OUTPUT, instead of wrapping its images",
         prepare: &[
@@ -136,26 +128,25 @@ const CASES: [Case; 11] = [
         name: "entry",
         remedy: "link the objects that define it, and their device code",
         prepare: &[
-            "$FATBIN wrap --kind hip --allow-missing-kernels --entry answer_kernel --entry scale -o one.o $IMAGE",
+            "$FATBIN wrap --kind hip --entry answer_kernel -o one.o $IMAGE",
+            "$HIP --offload-new-driver --offload-host-only -c kernel.hip -o host.o",
         ],
-        bad: "$CC -shared one.o -o lib.so",
-        mend: &[
-            "$HIP -fno-gpu-rdc --cuda-device-only --no-gpu-bundle-output -c kernel.hip -o scale.hsaco",
-            "$FATBIN wrap --kind hip -o two.o scale.hsaco",
-        ],
-        good: "$CC -shared one.o two.o -o lib.so",
+        bad: "$CC -shared one.o host.o -o lib.so",
+        mend: &[NEW],
+        good: "$FATBIN link -- $CC -shared k.o -o lib.so",
     },
     Case {
         name: "kernel",
         remedy: "link the host object that launches it, or remove the kernel",
         prepare: &[
-            "$HIP -fno-gpu-rdc --cuda-device-only --no-gpu-bundle-output -c kernel.hip -o scale.hsaco",
-            "$FATBIN wrap --kind hip --entry answer_kernel -o one.o $IMAGE",
-            "$FATBIN wrap --kind hip -o two.o scale.hsaco",
+            "cp kernel.hip both.hip && echo '__global__ void second(int *to) { *to = 1; }' >>both.hip",
+            "$HIP -fno-gpu-rdc --cuda-device-only --no-gpu-bundle-output -c both.hip -o both.hsaco",
+            "$FATBIN wrap --kind hip -o wrapper.o both.hsaco",
+            "$HIP --offload-new-driver --offload-host-only -c kernel.hip -o host.o",
         ],
-        bad: "$CC -shared one.o two.o -o lib.so",
-        mend: &["$HIP --offload-new-driver --offload-host-only -c kernel.hip -o host.o"],
-        good: "$CC -shared one.o two.o host.o -o lib.so",
+        bad: "$CC -shared wrapper.o host.o -o lib.so",
+        mend: &["$HIP --offload-new-driver --offload-host-only -c both.hip -o host.o"],
+        good: "$CC -shared wrapper.o host.o -o lib.so",
     },
     Case {
         name: "collision",

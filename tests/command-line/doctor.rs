@@ -172,19 +172,47 @@ fn wrapped() -> Sandbox {
 }
 
 #[test]
-fn an_image_is_registered_once() {
+fn a_table_of_entries_is_registered_once() {
     let sandbox = wrapped();
     diagnose(&sandbox, "one.o", 0);
-    let document = diagnose(&sandbox, "one.o two.o", 1);
-    assert_eq!(kinds(&document), ["registered-twice"]);
-    assert_eq!((&document["problems"][0]["path"], &document["problems"][0]["count"]), (&"one.o".into(), &2.into()));
-    // In one relocatable object, each wrapper registers the entries of the other as well.
-    let document = diagnose(&sandbox, "-- ld -r one.o two.o", 1);
-    assert_eq!((kinds(&document), order(&document)), (vec!["registered-twice"; 2], vec![]));
-    assert_eq!(document["problems"][1]["symbol"], "__start_llvm_offload_entries");
-    sandbox.fatbin("wrap --kind openmp -o openmp.o a").ok();
-    let document = diagnose(&sandbox, "openmp.o openmp.o", 1);
-    assert_eq!(kinds(&document), ["registered-twice"]);
+    // Each wrapper registers the entries of the other as well.
+    for (line, order_of_sections) in [("one.o two.o", None), ("-- ld -r one.o two.o", Some(0))] {
+        let document = diagnose(&sandbox, line, 1);
+        assert_eq!(kinds(&document), ["registered-twice"], "{line}");
+        let problem = &document["problems"][0];
+        assert_eq!((&problem["path"], &problem["count"]), (&"one.o".into(), &2.into()));
+        assert_eq!(problem["symbol"], "__start_llvm_offload_entries");
+        assert!(order_of_sections.is_none_or(|count| order(&document).len() == count));
+    }
+    // libomptarget keeps an image per device and table.
+    sandbox.fixture("answer-sm_90.cubin", "b");
+    for (name, image) in [("amd.o", "a"), ("amd-2.o", "a"), ("nvidia.o", "b")] {
+        sandbox.fatbin(&format!("wrap --kind openmp -o {name} {image}")).ok();
+    }
+    diagnose(&sandbox, "amd.o nvidia.o", 0);
+    let document = diagnose(&sandbox, "nvidia.o amd.o amd-2.o", 1);
+    assert_eq!((kinds(&document), &document["problems"][0]["count"]), (vec!["registered-twice"], &2.into()));
+    // A wrapper of a third kind reads only its own entries.
+    diagnose(&sandbox, "amd.o one.o", 0);
+}
+
+/// Two source files that instantiate one template have the same image, and their code launches its own.
+#[test]
+fn objects_may_have_equal_images() {
+    let sandbox = wrapped();
+    sandbox.fatbin("bundle --type o -o a.bundle --align 4096 --target host-x86_64-unknown-linux-gnu=/dev/null --target hip-amdgcn-amd-amdhsa--gfx90a=a").ok();
+    let bundle = sandbox.read("a.bundle");
+    for name in ["one.o", "two.o"] {
+        let mut object = object_file();
+        let code = section(&mut object, ".hip_fatbin", &bundle, ALLOC);
+        let wrappers =
+            section(&mut object, ".hipFatBinSegment", b"FPIH\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", ALLOC);
+        let symbol = object.section_symbol(code);
+        let flags = RelocationFlags::Elf { r_type: elf::R_X86_64_64 };
+        object.add_relocation(wrappers, Relocation { offset: 8, symbol, addend: 0, flags }).unwrap();
+        sandbox.file(name, object.write().unwrap());
+    }
+    assert_eq!(diagnose(&sandbox, "one.o two.o", 0)["objects"], 2);
 }
 
 #[test]
@@ -282,6 +310,13 @@ fn entries_and_kernels_are_compared() {
     assert_eq!(kinds(&document), ["entry-without-kernel", "kernel-without-entry"]);
     let symbols = [0, 1].map(|index| document["problems"][index]["symbol"].as_str().unwrap());
     assert_eq!(symbols, ["other_kernel", "answer_kernel"]);
+    // libomptarget finds any function of an image for the host.
+    sandbox.fixture("answer-x86_64.so", "host");
+    let entry = "wrap --allow-missing-kernels --kind openmp --image=file=host,triple=x86_64-pc-linux-gnu";
+    for (name, status) in [("answer_kernel", 0), ("other_kernel", 1)] {
+        sandbox.fatbin(&format!("{entry} --entry {name} -o host.o")).ok();
+        diagnose(&sandbox, "host.o", status);
+    }
 }
 
 #[cfg(unix)]

@@ -1,6 +1,6 @@
 //! Offload entries without kernels, and kernels without offload entries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::inputs::{Inputs, LinkedFile};
 use super::problem::{Effect, Problem, ProblemKind};
@@ -27,7 +27,9 @@ pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (kind, entries) in entries {
         let Some(kernels) = kernels(kind, &inputs.objects, resolution) else { continue };
-        for (&name, &number) in entries.iter().filter(|(name, _)| !kernels.contains_key(**name)) {
+        let host_functions = host_functions(kind, &inputs.objects, resolution);
+        let is_missing = |name: &str| !kernels.contains_key(name) && !host_functions.contains(name);
+        for (&name, &number) in entries.iter().filter(|(name, _)| is_missing(name)) {
             let message = format!("no {} image has kernel {name}; its launch fails", kind.name());
             let kind = ProblemKind::EntryWithoutKernel;
             let object = &inputs.objects[number];
@@ -57,6 +59,12 @@ fn kernels(kind: OffloadKind, objects: &[LinkedFile], resolution: &Resolution) -
         }
     }
     has_images.then_some(kernels)
+}
+
+fn host_functions<'a>(kind: OffloadKind, objects: &'a [LinkedFile], resolution: &Resolution) -> BTreeSet<&'a str> {
+    let images = resolution.linked().flat_map(|number| &objects[number].kernels);
+    let functions = images.filter(|image| image.kind == kind).flat_map(|image| &image.host_functions);
+    functions.map(String::as_str).collect()
 }
 
 fn problem(

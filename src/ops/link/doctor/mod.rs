@@ -14,8 +14,7 @@
 //! problems, and a linker script that moves large device sections out of the way
 //! ```
 //!
-//! Only headers, symbols and relocations are read. Images are read only if two have the same size, or if kernels are
-//! compared with entries.
+//! Only headers, symbols and relocations are read, and images if kernels are compared with entries.
 
 mod driver;
 mod entries;
@@ -33,6 +32,7 @@ mod relocations;
 mod remedy;
 mod resolve;
 mod script;
+mod shared_entries;
 mod suggestion;
 
 use std::ffi::OsString;
@@ -163,7 +163,7 @@ pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
         }
         sections = layout.into_sections();
     }
-    problems.extend(registration::find(&inputs, &resolution, &line, options)?);
+    problems.extend(registration::find(&inputs, &resolution, &line));
     problems.extend(entries::find(&inputs, &resolution));
     problems.extend(modules::find(&inputs.objects, &resolution));
     let objects = resolution.linked().count();

@@ -30,10 +30,7 @@ pub const COMPILE_AGAIN: &str = "compile the object again, with its device code"
 /// One image in several wrappers.
 pub const LINK_ONE_WRAPPER: &str = "link one of the wrappers";
 
-/// One image in several objects.
-pub const LINK_ONE_OBJECT: &str = "link one of the objects";
-
-/// Several wrappers of the same entries in an object.
+/// Several wrappers of the same entries.
 pub const LINK_EACH_ALONE: &str =
     "link each object by itself with fatbin link -- LINKER -r OBJECT -o OUTPUT, instead of wrapping its images";
 
@@ -100,7 +97,6 @@ mod tests {
             WRAP,
             COMPILE_AGAIN,
             LINK_ONE_WRAPPER,
-            LINK_ONE_OBJECT,
             LINK_EACH_ALONE,
             LINK_DEVICE_CODE,
             LINK_HOST_OBJECT,

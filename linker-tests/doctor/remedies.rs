@@ -12,7 +12,7 @@ use super::{diagnose, trial};
 use crate::harness::directives::fixture;
 use crate::harness::fatbin_program;
 use crate::harness::step::Step;
-use crate::harness::tools::{Tool, llvm_tool};
+use crate::harness::tools::{Missing, Tool, in_path, llvm_tool};
 use crate::harness::trial::completion;
 
 struct Case {
@@ -35,7 +35,7 @@ const BUNDLE: &str = "$FATBIN bundle --type o --align 4096 --target host-x86_64-
     --target hipv4-amdgcn-amd-amdhsa--gfx90a=$IMAGE -o a.hipfb";
 const RUNTIME: &str = "$CC -c runtime.c -o rt.o";
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 14] = [
     Case {
         name: "offload-binary",
         remedy: "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options",
@@ -149,6 +149,42 @@ const CASES: [Case; 10] = [
         good: "$CC -shared wrapper.o host.o -o lib.so",
     },
     Case {
+        name: "gcc",
+        remedy: "link with the GCC that compiled the object, its offload compiler, and GNU ld or gold",
+        prepare: &["$GCC -fopenmp -foffload=nvptx-none -c one.c -o one.o"],
+        bad: "$GCC -fopenmp -foffload=nvptx-none -fuse-ld=mold one.o -o program",
+        mend: &[],
+        good: "$GCC -fopenmp -foffload=nvptx-none one.o -o program",
+    },
+    Case {
+        name: "removed-image",
+        remedy: "link the objects with their device code, which a tool or an option has removed",
+        prepare: &[NEW, RUNTIME, "objcopy -R .llvm.offloading k.o removed.o"],
+        bad: "$FATBIN link -- $CC removed.o rt.o -o program",
+        mend: &[],
+        good: "$FATBIN link -- $CC k.o rt.o -o program",
+    },
+    Case {
+        name: "stripped",
+        remedy: "build the object again, and leave its symbols, relocations and sections as they are",
+        prepare: &["$FATBIN wrap --kind openmp -o one.o $IMAGE", "strip -s one.o"],
+        bad: "$CC -shared one.o -o lib.so",
+        mend: &["$FATBIN wrap --kind openmp -o one.o $IMAGE"],
+        good: "$CC -shared one.o -o lib.so",
+    },
+    Case {
+        name: "stub",
+        remedy: "link the object that defines the kernel, or instantiate the template",
+        prepare: &[
+            "echo 'extern void _Z20__device_stub__scalev(void); void run(void) { _Z20__device_stub__scalev(); }' >run.c",
+            "echo 'void _Z20__device_stub__scalev(void) {}' >stub.c",
+            "$CC -fPIC -c run.c stub.c",
+        ],
+        bad: "$CC -shared run.o -o lib.so",
+        mend: &[],
+        good: "$CC -shared run.o stub.o -o lib.so",
+    },
+    Case {
         name: "collision",
         remedy: "link one of the objects, or rename the symbol",
         prepare: &[NEW, "$HIP --offload-new-driver -cuid=2 -c kernel.hip -o two.o"],
@@ -244,6 +280,9 @@ fn run(directory: &Path, command: &str) -> Result<String> {
     ];
     for (name, value) in variables {
         step = step.env(name, value);
+    }
+    if command.contains("$GCC") {
+        step = step.env("GCC", in_path("gcc-12").ok_or_else(|| Missing::new("gcc-12", "gcc-12-offload-nvptx"))?);
     }
     if command.contains("$CLANG14") {
         step = step.env("CLANG14", llvm_tool("clang", "14", "clang-14")?);

@@ -237,10 +237,14 @@ fn members_of_archives_count_if_they_are_linked() {
     assert_eq!(diagnose(&sandbox, "-- ld.bfd @escaped", 1)["objects"], 2);
 }
 
+/// Type of the section for offload binaries.
+const OFFLOADING: elf::SectionType = elf::SectionType(0x6fff_4c0b);
+
 /// Adds a section with bytes, and returns it.
 fn section(object: &mut Object<'_>, name: &str, bytes: &[u8], flags: u64) -> SectionId {
     let id = object.add_section(Vec::new(), name.into(), SectionKind::ReadOnlyData);
-    object.section_mut(id).flags = SectionFlags::Elf { sh_flags: elf::SectionFlags(flags), sh_type: elf::SHT_PROGBITS };
+    let sh_type = if name == ".llvm.offloading" { OFFLOADING } else { elf::SHT_PROGBITS };
+    object.section_mut(id).flags = SectionFlags::Elf { sh_flags: elf::SectionFlags(flags), sh_type };
     object.append_section_data(id, bytes, 8);
     id
 }
@@ -371,4 +375,44 @@ fn inputs_that_cannot_be_read_are_trouble() {
     let message = "fatbin: wild: the layout of this linker is not known; specify a similar one with --linker\n";
     assert_eq!((run.status, run.err.as_str()), (2, message));
     assert_eq!(sandbox.fatbin("doctor").status, 2);
+}
+
+/// Reported in kokkos, mold and bitsandbytes: the link succeeds, and the kernel has no code.
+#[cfg(target_os = "linux")]
+#[test]
+fn objects_without_their_device_code_are_reported() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let entry = "struct { long reserved; short version, kind; int flags; void *address; const char *name; long size, data; void *other; } \
+                 entry __asm__(\".offloading.entry.scale\") __attribute__((section(\"llvm_offload_entries\"))) = { 0, 1, 4, 0, 0, \"scale\" };\n";
+    sandbox.file("entry.c", entry);
+    sandbox.file("launch.c", "void _Z20__device_stub__scalev(void); void run(void) { _Z20__device_stub__scalev(); }\n");
+    sandbox.file("stub.c", "void _Z20__device_stub__scalev(void) {}\n");
+    let gcc = "char bytecode[8] __attribute__((section(\".gnu.offload_lto_.main.1\"))) = {1};\n";
+    sandbox.file("gcc.c", gcc);
+    sandbox.shell("for n in entry launch stub gcc; do cc -fPIC -c $n.c; done; cc -shared -o libstub.so stub.o").ok();
+    for (objects, kind, symbol) in [
+        ("entry.o", "entry-without-kernel", "scale"),
+        ("launch.o", "undefined-stub", "_Z20__device_stub__scalev"),
+        ("gcc.o", "unregistered", ""),
+        ("-- ld.lld -shared gcc.o", "unregistered", ""),
+        ("-- ld.bfd -shared launch.o", "undefined-stub", "_Z20__device_stub__scalev"),
+    ] {
+        let document = diagnose(&sandbox, objects, 1);
+        assert_eq!(kinds(&document), [kind], "{objects}");
+        assert_eq!(document["problems"][0]["symbol"].as_str().unwrap_or_default(), symbol, "{objects}");
+    }
+    for objects in ["launch.o stub.o", "-- ld.bfd -shared launch.o libstub.so", "-- ld.bfd -r entry.o launch.o gcc.o"] {
+        diagnose(&sandbox, objects, 0);
+    }
+    // Tools that change objects.
+    for kind in ["hip", "openmp"] {
+        sandbox.fatbin(&format!("wrap --kind {kind} -o whole.o a")).ok();
+        diagnose(&sandbox, "whole.o", 0);
+        for change in ["strip -s", "objcopy --prefix-symbols=x_"] {
+            sandbox.shell(&format!("cp whole.o changed.o && {change} changed.o")).ok();
+            let document = diagnose(&sandbox, "changed.o", 1);
+            assert!(kinds(&document).contains(&"damaged-object"), "{kind} {change}: {document:#}");
+        }
+    }
 }

@@ -13,6 +13,7 @@ mod registration;
 mod segments;
 mod stubs;
 
+pub use self::imports::STUB;
 use self::imports::{HostRuntime, Imports};
 use super::inventory::{File, WrapperKind};
 use super::structure::Structure;

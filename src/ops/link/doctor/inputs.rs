@@ -1,7 +1,9 @@
 //! The objects of a link, members of archives included, with the inventories of their device code.
 
+use std::collections::HashSet;
+
 use object::ObjectKind;
-use object::read::{File, FileKind, Object};
+use object::read::{File, FileKind, Object, ObjectSymbol};
 
 use super::kernels::ImageKernels;
 use super::line::{LineInput, LinkLine};
@@ -9,9 +11,10 @@ use super::object_file::HostObject;
 use super::{DoctorError, DoctorOptions, Result};
 use crate::embed::wrap::host_entries::{self, HostEntry};
 use fatbin_core::base::archive::ArchiveFormat;
-use fatbin_core::base::bytes::ObjectBytes;
+use fatbin_core::base::bytes::{ObjectBytes, Resource};
 use fatbin_core::base::error::{Cause, Malformed};
 use fatbin_core::base::io::Input;
+use fatbin_core::scan::host_half::STUB;
 use fatbin_core::scan::{self, InputSlice, OpenOptions, Options, Scan, Source, inventory};
 
 /// A file of a link: an input, or a member of an archive.
@@ -36,6 +39,8 @@ pub struct LinkedFile {
 pub struct Inputs {
     /// Files in the order of the line. Files that are not objects are left out.
     pub objects: Vec<LinkedFile>,
+    /// Stubs of kernels that shared libraries define.
+    pub stubs: HashSet<String>,
 }
 
 impl Inputs {
@@ -57,8 +62,28 @@ impl Inputs {
             objects.push(LinkedFile { path: path.into(), is_lazy, object, inventory, entries, kernels });
             Ok(())
         })?;
-        Ok(Inputs { objects })
+        Ok(Inputs { objects, stubs: stubs_of_libraries(line, options)? })
     }
+}
+
+/// Stubs of kernels that the shared libraries of a line define.
+fn stubs_of_libraries(line: &LinkLine, options: &DoctorOptions) -> Result<HashSet<String>> {
+    let mut stubs = HashSet::new();
+    for LineInput { path, .. } in &line.inputs {
+        let input = Input::open_file(path.clone(), options.access)?.with_limits(options.limits);
+        let view = input.view();
+        let Some(file) = File::parse(ObjectBytes(view)).ok().filter(|file| file.kind() == ObjectKind::Dynamic) else {
+            continue;
+        };
+        for symbol in file.dynamic_symbols().filter(ObjectSymbol::is_definition) {
+            let name = symbol.name().ok().filter(|name| name.contains(STUB));
+            if view.charge("symbol", Resource::Work, 1).is_err() {
+                break;
+            }
+            stubs.extend(name.map(str::to_owned));
+        }
+    }
+    Ok(stubs)
 }
 
 /// Opens the objects of a line one by one, with their numbers, so that thousands of them are not open at once.

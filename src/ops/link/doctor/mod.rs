@@ -8,7 +8,7 @@
 //!    |  layout: addresses, by the rules of a linker (linkers) and the scripts of the line (script)
 //!    v
 //! overflow: relocations that do not reach their targets
-//! registration, entries, modules: what the offload runtimes will not find, or find twice
+//! registration, entries, host_half, modules: what the offload runtimes will not find, or find twice
 //!    |
 //!    v
 //! problems, and a linker script that moves large device sections out of the way
@@ -18,6 +18,7 @@
 
 mod driver;
 mod entries;
+mod host_half;
 mod inputs;
 mod kernels;
 mod layout;
@@ -164,7 +165,8 @@ pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
         sections = layout.into_sections();
     }
     problems.extend(registration::find(&inputs, &resolution, &line));
-    problems.extend(entries::find(&inputs, &resolution));
+    problems.extend(entries::find(&inputs, &resolution, &line));
+    problems.extend(host_half::find(&inputs, &resolution, &line));
     problems.extend(modules::find(&inputs.objects, &resolution));
     let objects = resolution.linked().count();
     let Placement { linker, output_type, .. } = line.placement;

@@ -42,6 +42,10 @@ pub enum ProblemKind {
     DuplicateModuleId,
     /// Objects with device code define the same symbol.
     SymbolCollision,
+    /// The host half of an object is incomplete.
+    DamagedObject,
+    /// No input defines the function that launches a kernel.
+    UndefinedStub,
 }
 
 /// Effect of a problem.
@@ -55,7 +59,7 @@ pub enum Effect {
 
 impl ProblemKind {
     /// All kinds.
-    pub const ALL: [ProblemKind; 8] = [
+    pub const ALL: [ProblemKind; 10] = [
         ProblemKind::RelocationOverflow,
         ProblemKind::Unregistered,
         ProblemKind::MissingImage,
@@ -64,6 +68,8 @@ impl ProblemKind {
         ProblemKind::KernelWithoutEntry,
         ProblemKind::DuplicateModuleId,
         ProblemKind::SymbolCollision,
+        ProblemKind::DamagedObject,
+        ProblemKind::UndefinedStub,
     ];
 
     /// Name in reports.
@@ -77,6 +83,8 @@ impl ProblemKind {
             ProblemKind::KernelWithoutEntry => "kernel-without-entry",
             ProblemKind::DuplicateModuleId => "duplicate-module-id",
             ProblemKind::SymbolCollision => "symbol-collision",
+            ProblemKind::DamagedObject => "damaged-object",
+            ProblemKind::UndefinedStub => "undefined-stub",
         }
     }
 }

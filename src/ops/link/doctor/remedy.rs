@@ -18,6 +18,9 @@ pub const LINK_OPENMP_BUNDLES: &str = "link with the clang that compiled the obj
 /// Images of DPC++.
 pub const LINK_SYCL: &str = "link with the DPC++ compiler and -fsycl";
 
+/// Bytecode of GCC.
+pub const LINK_GCC: &str = "link with the GCC that compiled the object, its offload compiler, and GNU ld or gold";
+
 /// Relocatable code of CUDA.
 pub const LINK_CUDA: &str = "link the output of nvcc -dlink, too";
 
@@ -39,6 +42,15 @@ pub const LINK_DEVICE_CODE: &str = "link the objects that define it, and their d
 
 /// A kernel without an entry.
 pub const LINK_HOST_OBJECT: &str = "link the host object that launches it, or remove the kernel";
+
+/// Entries without any image.
+pub const LINK_IMAGES: &str = "link the objects with their device code, which a tool or an option has removed";
+
+/// An object whose registration is incomplete.
+pub const BUILD_AGAIN: &str = "build the object again, and leave its symbols, relocations and sections as they are";
+
+/// A stub that no input defines.
+pub const DEFINE_KERNEL: &str = "link the object that defines the kernel, or instantiate the template";
 
 /// Objects with the same module ID.
 pub const COMPILE_WITH_ID: &str =
@@ -93,7 +105,11 @@ mod tests {
             LINK_HIP_BUNDLES,
             LINK_OPENMP_BUNDLES,
             LINK_SYCL,
+            LINK_GCC,
             LINK_CUDA,
+            LINK_IMAGES,
+            BUILD_AGAIN,
+            DEFINE_KERNEL,
             WRAP,
             COMPILE_AGAIN,
             LINK_ONE_WRAPPER,

@@ -12,7 +12,7 @@ use super::{diagnose, trial};
 use crate::harness::directives::fixture;
 use crate::harness::fatbin_program;
 use crate::harness::step::Step;
-use crate::harness::tools::{Missing, Tool, in_path, llvm_tool};
+use crate::harness::tools::{Missing, Tool, fetched, in_path, llvm_tool, not_fetched};
 use crate::harness::trial::completion;
 
 struct Case {
@@ -33,9 +33,12 @@ struct Case {
 const NEW: &str = "$HIP --offload-new-driver -c kernel.hip -o k.o";
 const BUNDLE: &str = "$FATBIN bundle --type o --align 4096 --target host-x86_64-unknown-linux-gnu=/dev/null \
     --target hipv4-amdgcn-amd-amdhsa--gfx90a=$IMAGE -o a.hipfb";
+/// A kernel and the device function that it calls, in two sources.
+const CUDA: &str = "echo '__device__ int probe(int x) { return x ^ 7; }' >core.cu && \
+    echo '__device__ int probe(int); __global__ void k(int *p) { *p = probe(*p); } int main() { k<<<1, 1>>>(nullptr); }' >kernel.cu";
 const RUNTIME: &str = "$CC -c runtime.c -o rt.o";
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 16] = [
     Case {
         name: "offload-binary",
         remedy: "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options",
@@ -185,6 +188,29 @@ const CASES: [Case; 14] = [
         good: "$CC -shared run.o stub.o -o lib.so",
     },
     Case {
+        name: "nvcc-arch",
+        remedy: "link with the -arch or -gencode options that compiled the object",
+        prepare: &[CUDA, "$NVCC -dc -arch=sm_90 kernel.cu core.cu"],
+        bad: "$NVCC kernel.o core.o -o program",
+        mend: &[],
+        good: "$NVCC -arch=sm_90 kernel.o core.o -o program",
+    },
+    Case {
+        name: "nvcc-symbol",
+        remedy: "compile the object that defines it for the same architectures, and link it",
+        prepare: &[
+            CUDA,
+            "$NVCC -dc -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.cu",
+            "$NVCC -dc -arch=sm_90 core.cu && ar rcs libcore.a core.o",
+        ],
+        bad: "$NVCC -dlink -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.o -L. -lcore -o dlink.o",
+        mend: &[
+            "$NVCC -dc -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 core.cu && ar rcs libcore.a core.o",
+            "$NVCC -dlink -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.o -L. -lcore -o dlink.o",
+        ],
+        good: "$NVCC -dlink -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.o -L. -lcore -o dlink.o",
+    },
+    Case {
         name: "collision",
         remedy: "link one of the objects, or rename the symbol",
         prepare: &[NEW, "$HIP --offload-new-driver -cuid=2 -c kernel.hip -o two.o"],
@@ -283,6 +309,10 @@ fn run(directory: &Path, command: &str) -> Result<String> {
     }
     if command.contains("$GCC") {
         step = step.env("GCC", in_path("gcc-12").ok_or_else(|| Missing::new("gcc-12", "gcc-12-offload-nvptx"))?);
+    }
+    if command.contains("$NVCC") {
+        let path = fetched("cuda-nvcc").join("nvidia/cu13/bin/nvcc");
+        step = step.env("NVCC", Some(path).filter(|path| path.is_file()).ok_or_else(|| not_fetched("nvcc"))?);
     }
     if command.contains("$CLANG14") {
         step = step.env("CLANG14", llvm_tool("clang", "14", "clang-14")?);

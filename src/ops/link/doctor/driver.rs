@@ -56,6 +56,8 @@ pub struct LinkerCommand {
     pub links_device_code: bool,
     /// True if the linker's plugin compiles images from GCC's bytecode.
     pub compiles_gimple: bool,
+    /// Architectures that nvlink links device code for.
+    pub nvlink_archs: Vec<String>,
 }
 
 /// Maximum number of compilers that call one another.
@@ -73,6 +75,7 @@ pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerC
     let mut arguments = arguments.to_vec();
     let mut links_device_code = false;
     let mut compiles_gimple = false;
+    let mut nvlink_archs = Vec::new();
     for _ in 0..MAX_DRIVERS {
         if is_linker(&program) {
             break;
@@ -95,11 +98,20 @@ pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerC
         let printed = printed_command(&program, &arguments, option, prefix)?;
         links_device_code |= printed.links_device_code;
         compiles_gimple |= printed.compiles_gimple;
+        if let Some(nvlink) = printed.nvlink {
+            nvlink_archs = nvlink.archs;
+            // nvcc -dlink compiles the object that registers the linked code, and links nothing else.
+            if printed.words.iter().any(|word| word == "-c") {
+                program = "ld".into();
+                arguments = nvlink.inputs;
+                break;
+            }
+        }
         let mut words = printed.words.into_iter();
         program = words.next().unwrap_or_default().into();
         arguments = words.collect();
     }
-    Ok(LinkerCommand { program, arguments, links_device_code, compiles_gimple })
+    Ok(LinkerCommand { program, arguments, links_device_code, compiles_gimple, nvlink_archs })
 }
 
 /// What a compiler prints.
@@ -108,6 +120,8 @@ struct Printed {
     links_device_code: bool,
     /// True if GCC calls a compiler for devices that is installed.
     compiles_gimple: bool,
+    /// The device links of nvcc.
+    nvlink: Option<Nvlink>,
     /// The last command.
     words: Vec<OsString>,
 }
@@ -128,7 +142,35 @@ fn printed_command(
         return Err(DriverError::NoLink { program: program.to_owned(), option, message });
     }
     let compiles_gimple = compiles_gimple(&text, &words);
-    Ok(Printed { links_device_code: text.contains(BUNDLER), compiles_gimple, words })
+    let nvlink = Nvlink::read(text.lines().filter_map(|line| line.strip_prefix(prefix)));
+    Ok(Printed { links_device_code: text.contains(BUNDLER), compiles_gimple, nvlink, words })
+}
+
+/// Device links, one for each architecture.
+struct Nvlink {
+    archs: Vec<String>,
+    /// Objects and libraries, as words of a linker that writes a relocatable output.
+    inputs: Vec<OsString>,
+}
+
+impl Nvlink {
+    fn read<'a>(commands: impl Iterator<Item = &'a str>) -> Option<Nvlink> {
+        let links: Vec<Vec<OsString>> = commands.filter(|line| line.starts_with("nvlink ")).map(split).collect();
+        let arch = |words: &Vec<OsString>| {
+            words.iter().find_map(|word| Some(word.to_str()?.strip_prefix("--arch=")?.to_owned()))
+        };
+        let mut inputs = vec![OsString::from("-r")];
+        let mut words = links.first()?.iter().skip(1);
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy();
+            if ["-o", "--host-ccbin"].contains(&&*text) {
+                words.next();
+            } else if !text.starts_with('-') || text.starts_with("-L") || text.starts_with("-l") {
+                inputs.push(word.clone());
+            }
+        }
+        Some(Nvlink { archs: links.iter().filter_map(arch).collect(), inputs })
+    }
 }
 
 /// Variable with the targets that GCC compiles offload code for. Source: GCC, `gcc.cc` and `lto-wrapper.cc`.
@@ -245,6 +287,7 @@ mod tests {
             arguments: arguments.into(),
             links_device_code: false,
             compiles_gimple: false,
+            nvlink_archs: Vec::new(),
         };
         assert_eq!(command, expected);
         let arguments = ["link", "-v", "--", "ld.lld", "-pie", "a.o"].map(OsString::from);

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use object::ObjectKind;
 use object::read::{File, FileKind, Object, ObjectSymbol};
 
+use super::device_object::DeviceObject;
 use super::kernels::ImageKernels;
 use super::line::{LineInput, LinkLine};
 use super::object_file::HostObject;
@@ -32,6 +33,8 @@ pub struct LinkedFile {
     pub entries: Vec<HostEntry>,
     /// Kernels of its images.
     pub kernels: Vec<ImageKernels>,
+    /// Its relocatable code for NVIDIA's GPUs.
+    pub device_objects: Vec<DeviceObject>,
 }
 
 /// The files of a link.
@@ -54,12 +57,21 @@ impl Inputs {
             let structure_only = Options::default().with_structure_only(true);
             let scan = Scan::with_options(slice, structure_only, None)?;
             let kernels = scan.images().filter_map(|image| ImageKernels::read(&image)).collect();
+            let device_objects = scan.images().filter_map(|image| DeviceObject::read(&image)).collect();
             let inventory = scan.into_file();
             let is_compressed = |error: &&Malformed| error.cause == Cause::CompressedSection;
             if let Some(error) = inventory.errors.iter().find(is_compressed) {
                 return Err(error.clone().in_file(path.printed()).into());
             }
-            objects.push(LinkedFile { path: path.into(), is_lazy, object, inventory, entries, kernels });
+            objects.push(LinkedFile {
+                path: path.into(),
+                is_lazy,
+                object,
+                inventory,
+                entries,
+                kernels,
+                device_objects,
+            });
             Ok(())
         })?;
         Ok(Inputs { objects, stubs: stubs_of_libraries(line, options)? })
@@ -134,6 +146,14 @@ impl LinkedFile {
     /// Creates an object without device code.
     pub fn of_object(path: &str, is_lazy: bool, object: HostObject) -> LinkedFile {
         let inventory = inventory::File::empty(fatbin_core::base::file_path::FilePath::new(path));
-        LinkedFile { path: path.to_owned(), is_lazy, object, inventory, entries: Vec::new(), kernels: Vec::new() }
+        LinkedFile {
+            path: path.to_owned(),
+            is_lazy,
+            object,
+            inventory,
+            entries: Vec::new(),
+            kernels: Vec::new(),
+            device_objects: Vec::new(),
+        }
     }
 }

@@ -113,6 +113,8 @@ pub struct LinkLine {
     pub links_device_code: bool,
     /// True if GCC compiles images from its bytecode in the objects.
     pub compiles_gimple: bool,
+    /// Architectures that nvlink links device code for.
+    pub nvlink_archs: Vec<String>,
     /// Scripts that add sections to the default layout.
     pub scripts: Vec<Script>,
     /// Inputs, in order.
@@ -153,13 +155,14 @@ impl LinkLine {
                 placement,
                 links_device_code: false,
                 compiles_gimple: false,
+                nvlink_archs: Vec::new(),
                 scripts: Vec::new(),
                 inputs: objects.collect(),
             });
         };
         // GCC passes the words of response files on in a temporary response file, and then removes it.
         let given = expand(Path::new(program), arguments.to_vec())?;
-        let LinkerCommand { program, arguments, links_device_code, compiles_gimple } =
+        let LinkerCommand { program, arguments, links_device_code, compiles_gimple, nvlink_archs } =
             driver::linker_command(program, &given)?;
         let words = expand(&program, arguments)?;
         let Some(linker) = options.linker.or_else(|| linker(&program, &words)) else {
@@ -174,7 +177,8 @@ impl LinkLine {
         // Other linkers do not call GCC's plugin for offload code.
         let compiles_gimple = compiles_gimple && matches!(linker, Linker::Bfd | Linker::Gold);
         let inputs = objects.collect();
-        let mut line = LinkLine { placement, links_device_code, compiles_gimple, scripts: Vec::new(), inputs };
+        let scripts = Vec::new();
+        let mut line = LinkLine { placement, links_device_code, compiles_gimple, nvlink_archs, scripts, inputs };
         let host = HostLine::parse(words).map_err(|missing| LineError::MissingValue { option: missing.option })?;
         line.add_words(&host, &given, options)?;
         Ok(line)

@@ -16,6 +16,7 @@
 //!
 //! Only headers, symbols and relocations are read, and images if kernels are compared with entries.
 
+mod device_object;
 mod driver;
 mod entries;
 mod host_half;
@@ -25,6 +26,7 @@ mod layout;
 mod line;
 mod linkers;
 mod modules;
+mod nvlink;
 mod object_file;
 mod overflow;
 mod problem;
@@ -168,6 +170,7 @@ pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
     problems.extend(entries::find(&inputs, &resolution, &line));
     problems.extend(host_half::find(&inputs, &resolution, &line));
     problems.extend(modules::find(&inputs.objects, &resolution));
+    problems.extend(nvlink::find(&inputs, &line));
     let objects = resolution.linked().count();
     let Placement { linker, output_type, .. } = line.placement;
     Ok(Diagnosis { linker, output_type, objects, layout: sections, problems, script: suggested })

@@ -46,6 +46,10 @@ pub enum ProblemKind {
     DamagedObject,
     /// No input defines the function that launches a kernel.
     UndefinedStub,
+    /// The device link is for other architectures than an object.
+    MissingArch,
+    /// No input of the device link defines a function or variable for an architecture.
+    UndefinedDeviceSymbol,
 }
 
 /// Effect of a problem.
@@ -59,7 +63,7 @@ pub enum Effect {
 
 impl ProblemKind {
     /// All kinds.
-    pub const ALL: [ProblemKind; 10] = [
+    pub const ALL: [ProblemKind; 12] = [
         ProblemKind::RelocationOverflow,
         ProblemKind::Unregistered,
         ProblemKind::MissingImage,
@@ -70,6 +74,8 @@ impl ProblemKind {
         ProblemKind::SymbolCollision,
         ProblemKind::DamagedObject,
         ProblemKind::UndefinedStub,
+        ProblemKind::MissingArch,
+        ProblemKind::UndefinedDeviceSymbol,
     ];
 
     /// Name in reports.
@@ -85,6 +91,8 @@ impl ProblemKind {
             ProblemKind::SymbolCollision => "symbol-collision",
             ProblemKind::DamagedObject => "damaged-object",
             ProblemKind::UndefinedStub => "undefined-stub",
+            ProblemKind::MissingArch => "missing-arch",
+            ProblemKind::UndefinedDeviceSymbol => "undefined-device-symbol",
         }
     }
 }

@@ -43,6 +43,12 @@ pub const LINK_DEVICE_CODE: &str = "link the objects that define it, and their d
 /// A kernel without an entry.
 pub const LINK_HOST_OBJECT: &str = "link the host object that launches it, or remove the kernel";
 
+/// A device link for other architectures.
+pub const LINK_ARCH: &str = "link with the -arch or -gencode options that compiled the object";
+
+/// A device function without code for an architecture.
+pub const COMPILE_ARCH: &str = "compile the object that defines it for the same architectures, and link it";
+
 /// Entries without any image.
 pub const LINK_IMAGES: &str = "link the objects with their device code, which a tool or an option has removed";
 
@@ -107,6 +113,8 @@ mod tests {
             LINK_SYCL,
             LINK_GCC,
             LINK_CUDA,
+            LINK_ARCH,
+            COMPILE_ARCH,
             LINK_IMAGES,
             BUILD_AGAIN,
             DEFINE_KERNEL,

@@ -38,7 +38,7 @@ const CUDA: &str = "echo '__device__ int probe(int x) { return x ^ 7; }' >core.c
     echo '__device__ int probe(int); __global__ void k(int *p) { *p = probe(*p); } int main() { k<<<1, 1>>>(nullptr); }' >kernel.cu";
 const RUNTIME: &str = "$CC -c runtime.c -o rt.o";
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 17] = [
     Case {
         name: "offload-binary",
         remedy: "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options",
@@ -209,6 +209,20 @@ const CASES: [Case; 16] = [
             "$NVCC -dlink -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.o -L. -lcore -o dlink.o",
         ],
         good: "$NVCC -dlink -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.o -L. -lcore -o dlink.o",
+    },
+    Case {
+        name: "two-device-links",
+        remedy: "link every object of the device link into the library, with -Wl,-Bsymbolic",
+        prepare: &[
+            CUDA,
+            "$NVCC -dc -Xcompiler -fPIC -arch=sm_90 kernel.cu core.cu",
+            "$NVCC -dlink -Xcompiler -fPIC -arch=sm_90 core.o -o core-link.o",
+            "$NVCC -dlink -Xcompiler -fPIC -arch=sm_90 kernel.o core.o -o kernel-link.o",
+            "$CC -shared core.o core-link.o -o libcore.so",
+        ],
+        bad: "$CC -shared kernel.o kernel-link.o -L. -lcore -o lib.so",
+        mend: &[],
+        good: "$CC -shared kernel.o core.o kernel-link.o -L. -lcore -Wl,-Bsymbolic -o lib.so",
     },
     Case {
         name: "collision",

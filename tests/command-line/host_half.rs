@@ -163,6 +163,22 @@ fn stubs_of_kernels_are_defined_once() {
     is_intact(&sandbox, "hip.so");
 }
 
+#[test]
+fn the_modules_of_a_device_link_are_in_its_own_library() {
+    let sandbox = sandbox();
+    let text = "void __fatbinwrap_core(void); void (*wrapper)(void) = __fatbinwrap_core;\n";
+    sandbox.file("link.c", text).file("own.c", format!("{text}void __fatbinwrap_core(void) {{}}\n"));
+    sandbox.file(
+        "object.c",
+        "void __cudaRegisterLinkedBinary_core(void); void run(void) { __cudaRegisterLinkedBinary_core(); }\n",
+    );
+    run(&sandbox, "for n in link own object; do cc -fPIC -c $n.c && cc -shared -o $n.so $n.o cuda.o; done");
+    is_damaged(&sandbox, "link.so", "__fatbinwrap_core of its device link is in another library");
+    is_damaged(&sandbox, "object.so", "calls __cudaRegisterLinkedBinary_core, which the object of nvcc -dlink defines");
+    is_intact(&sandbox, "own.so");
+    is_intact(&sandbox, "object.o");
+}
+
 /// Changes the 8-byte numbers of a file that have a value, and returns how many there were.
 fn replace_numbers(sandbox: &Sandbox, file: &str, from: u64, to: u64) -> usize {
     let mut bytes = sandbox.read(file);

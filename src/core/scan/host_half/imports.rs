@@ -12,8 +12,11 @@ use crate::scan::structure::pointers::HostFile;
 /// Part of the name of the function that launches a kernel of CUDA or HIP.
 pub const STUB: &str = "__device_stub__";
 
-/// Start of the names of functions that the object of `nvcc -dlink` defines.
-const LINKED_BINARY: &str = "__cudaRegisterLinkedBinary_";
+/// Start of the names of functions that the object of `nvcc -dlink` defines, one for each module of the device link.
+pub const LINKED_BINARY: &str = "__cudaRegisterLinkedBinary_";
+
+/// Start of the names of wrappers of relocatable modules of CUDA. The object of `nvcc -dlink` refers to them.
+const MODULE_WRAPPER: &str = "__fatbinwrap_";
 
 /// Function that registers images with SYCL's runtime.
 const SYCL_REGISTRATION: &str = "__sycl_register_lib";
@@ -142,6 +145,11 @@ impl<'data> Imports<'data> {
     /// A function that the object of `nvcc -dlink` defines.
     pub fn linked_binary(&self) -> Option<&'data str> {
         self.names().find(|name| name.starts_with(LINKED_BINARY))
+    }
+
+    /// A module of the device link whose wrapper another file defines.
+    pub fn module_wrapper(&self) -> Option<&'data str> {
+        self.names().find(|name| name.starts_with(MODULE_WRAPPER))
     }
 
     /// Functions that launch a kernel which another file defines.

@@ -13,8 +13,8 @@ mod registration;
 mod segments;
 mod stubs;
 
-pub use self::imports::STUB;
 use self::imports::{HostRuntime, Imports};
+pub use self::imports::{LINKED_BINARY, STUB};
 use super::inventory::{File, WrapperKind};
 use super::structure::Structure;
 use crate::base::bytes::View;

@@ -15,8 +15,17 @@ pub fn defects(wrappers: &[Wrapper], imports: &Imports<'_>, is_object: bool) -> 
         let cause = format!("calls {name}, which is not the runtime's function {}", runtime.registration());
         defects.push(Malformed::new("registration", offset, Cause::Described(cause)));
     }
-    // In an object, nvcc's device link adds the function.
-    if let (false, Some(name)) = (is_object, imports.linked_binary()) {
+    if is_object {
+        return defects;
+    }
+    // The constructor of the other file tells its own device link that the module is complete, so this one waits for it.
+    if let Some(name) = imports.module_wrapper() {
+        let cause =
+            format!("{name} of its device link is in another library: the kernels of the link are not registered");
+        defects.push(Malformed::new("registration", 0, Cause::Described(cause)));
+    }
+    // nvcc's device link adds the function.
+    if let Some(name) = imports.linked_binary() {
         let cause = format!("calls {name}, which the object of nvcc -dlink defines: the device code is not linked");
         defects.push(Malformed::new("registration", 0, Cause::Described(cause)));
     }

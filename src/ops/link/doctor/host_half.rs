@@ -70,7 +70,8 @@ fn undefined_stubs(inputs: &Inputs, resolution: &Resolution, line: &LinkLine) ->
     for number in resolution.linked() {
         for symbol in &inputs.objects[number].object.symbols {
             let is_needed = symbol.definition.is_none() && !symbol.is_weak && symbol.name.contains(STUB);
-            if is_needed && resolution.definition(&symbol.name).is_none() && !inputs.stubs.contains(&symbol.name) {
+            if is_needed && resolution.definition(&symbol.name).is_none() && !inputs.exports.contains_key(&symbol.name)
+            {
                 undefined.entry(&symbol.name).or_insert(number);
             }
         }

@@ -1,6 +1,6 @@
 //! The objects of a link, members of archives included, with the inventories of their device code.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 use object::ObjectKind;
 use object::read::{File, FileKind, Object, ObjectSymbol};
@@ -15,7 +15,7 @@ use fatbin_core::base::archive::ArchiveFormat;
 use fatbin_core::base::bytes::{ObjectBytes, Resource};
 use fatbin_core::base::error::{Cause, Malformed};
 use fatbin_core::base::io::Input;
-use fatbin_core::scan::host_half::STUB;
+use fatbin_core::scan::host_half::{LINKED_BINARY, STUB};
 use fatbin_core::scan::{self, InputSlice, OpenOptions, Options, Scan, Source, inventory};
 
 /// A file of a link: an input, or a member of an archive.
@@ -42,8 +42,9 @@ pub struct LinkedFile {
 pub struct Inputs {
     /// Files in the order of the line. Files that are not objects are left out.
     pub objects: Vec<LinkedFile>,
-    /// Stubs of kernels that shared libraries define.
-    pub stubs: HashSet<String>,
+    /// Functions of device code that shared libraries define: stubs of kernels, and the registration of modules, each with
+    /// the path of the first library.
+    pub exports: BTreeMap<String, String>,
 }
 
 impl Inputs {
@@ -74,13 +75,13 @@ impl Inputs {
             });
             Ok(())
         })?;
-        Ok(Inputs { objects, stubs: stubs_of_libraries(line, options)? })
+        Ok(Inputs { objects, exports: exports(line, options)? })
     }
 }
 
-/// Stubs of kernels that the shared libraries of a line define.
-fn stubs_of_libraries(line: &LinkLine, options: &DoctorOptions) -> Result<HashSet<String>> {
-    let mut stubs = HashSet::new();
+/// Functions of device code that the shared libraries of a line define.
+fn exports(line: &LinkLine, options: &DoctorOptions) -> Result<BTreeMap<String, String>> {
+    let mut exports = BTreeMap::new();
     for LineInput { path, .. } in &line.inputs {
         let input = Input::open_file(path.clone(), options.access)?.with_limits(options.limits);
         let view = input.view();
@@ -88,14 +89,17 @@ fn stubs_of_libraries(line: &LinkLine, options: &DoctorOptions) -> Result<HashSe
             continue;
         };
         for symbol in file.dynamic_symbols().filter(ObjectSymbol::is_definition) {
-            let name = symbol.name().ok().filter(|name| name.contains(STUB));
+            let is_wanted = |name: &&str| name.contains(STUB) || name.starts_with(LINKED_BINARY);
+            let name = symbol.name().ok().filter(is_wanted);
             if view.charge("symbol", Resource::Work, 1).is_err() {
                 break;
             }
-            stubs.extend(name.map(str::to_owned));
+            if let Some(name) = name {
+                exports.entry(name.to_owned()).or_insert_with(|| path.display().to_string());
+            }
         }
     }
-    Ok(stubs)
+    Ok(exports)
 }
 
 /// Opens the objects of a line one by one, with their numbers, so that thousands of them are not open at once.

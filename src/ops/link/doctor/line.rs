@@ -115,6 +115,8 @@ pub struct LinkLine {
     pub compiles_gimple: bool,
     /// Architectures that nvlink links device code for.
     pub nvlink_archs: Vec<String>,
+    /// True if a library uses its own functions before those of others (`-Bsymbolic`).
+    pub binds_symbols: bool,
     /// Scripts that add sections to the default layout.
     pub scripts: Vec<Script>,
     /// Inputs, in order.
@@ -156,6 +158,7 @@ impl LinkLine {
                 links_device_code: false,
                 compiles_gimple: false,
                 nvlink_archs: Vec::new(),
+                binds_symbols: false,
                 scripts: Vec::new(),
                 inputs: objects.collect(),
             });
@@ -177,8 +180,16 @@ impl LinkLine {
         // Other linkers do not call GCC's plugin for offload code.
         let compiles_gimple = compiles_gimple && matches!(linker, Linker::Bfd | Linker::Gold);
         let inputs = objects.collect();
-        let scripts = Vec::new();
-        let mut line = LinkLine { placement, links_device_code, compiles_gimple, nvlink_archs, scripts, inputs };
+        let binds_symbols = words.iter().any(|word| word.to_str().is_some_and(|word| word.starts_with("-Bsymbolic")));
+        let mut line = LinkLine {
+            placement,
+            links_device_code,
+            compiles_gimple,
+            nvlink_archs,
+            binds_symbols,
+            scripts: Vec::new(),
+            inputs,
+        };
         let host = HostLine::parse(words).map_err(|missing| LineError::MissingValue { option: missing.option })?;
         line.add_words(&host, &given, options)?;
         Ok(line)

@@ -169,7 +169,7 @@ pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
     problems.extend(registration::find(&inputs, &resolution, &line));
     problems.extend(entries::find(&inputs, &resolution, &line));
     problems.extend(host_half::find(&inputs, &resolution, &line));
-    problems.extend(modules::find(&inputs.objects, &resolution));
+    problems.extend(modules::find(&inputs, &resolution, &line));
     problems.extend(nvlink::find(&inputs, &line));
     let objects = resolution.linked().count();
     let Placement { linker, output_type, .. } = line.placement;

@@ -49,6 +49,9 @@ pub const LINK_ARCH: &str = "link with the -arch or -gencode options that compil
 /// A device function without code for an architecture.
 pub const COMPILE_ARCH: &str = "compile the object that defines it for the same architectures, and link it";
 
+/// Modules that two libraries register.
+pub const BIND_MODULES: &str = "link every object of the device link into the library, with -Wl,-Bsymbolic, or leave its module to the other library";
+
 /// Entries without any image.
 pub const LINK_IMAGES: &str = "link the objects with their device code, which a tool or an option has removed";
 
@@ -113,6 +116,7 @@ mod tests {
             LINK_SYCL,
             LINK_GCC,
             LINK_CUDA,
+            BIND_MODULES,
             LINK_ARCH,
             COMPILE_ARCH,
             LINK_IMAGES,

@@ -38,7 +38,7 @@ const CUDA: &str = "echo '__device__ int probe(int x) { return x ^ 7; }' >core.c
     echo '__device__ int probe(int); __global__ void k(int *p) { *p = probe(*p); } int main() { k<<<1, 1>>>(nullptr); }' >kernel.cu";
 const RUNTIME: &str = "$CC -c runtime.c -o rt.o";
 
-const CASES: [Case; 17] = [
+const CASES: [Case; 18] = [
     Case {
         name: "offload-binary",
         remedy: "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options",
@@ -223,6 +223,25 @@ const CASES: [Case; 17] = [
         bad: "$CC -shared kernel.o kernel-link.o -L. -lcore -o lib.so",
         mend: &[],
         good: "$CC -shared kernel.o core.o kernel-link.o -L. -lcore -Wl,-Bsymbolic -o lib.so",
+    },
+    Case {
+        name: "targets",
+        remedy: "compile all objects for the same targets, with the same features",
+        prepare: &[
+            NEW,
+            RUNTIME,
+            "sed 's/scale/second/; s/main/other/' kernel.hip >second.hip",
+            "$HIP --no-offload-arch=gfx90a --offload-arch=gfx90a:xnack- --offload-new-driver -c second.hip -o second.o",
+            "! $FATBIN link -- $CC k.o second.o rt.o -o program 2>message",
+            "grep -q 'conflicting targets' message",
+        ],
+        bad: "$FATBIN link -- $CC k.o second.o rt.o -o program",
+        mend: &[
+            "$HIP --offload-new-driver -c second.hip -o second.o",
+            "$FATBIN link -- $CC k.o second.o rt.o -o program",
+            "./program | grep -q 'registered second'",
+        ],
+        good: "$FATBIN link -- $CC k.o second.o rt.o -o program",
     },
     Case {
         name: "collision",

@@ -37,6 +37,7 @@ mod resolve;
 mod script;
 mod shared_entries;
 mod suggestion;
+mod targets;
 
 use std::ffi::OsString;
 
@@ -170,6 +171,7 @@ pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
     problems.extend(entries::find(&inputs, &resolution, &line));
     problems.extend(host_half::find(&inputs, &resolution, &line));
     problems.extend(modules::find(&inputs, &resolution, &line));
+    problems.extend(targets::find(&inputs, &resolution));
     problems.extend(nvlink::find(&inputs, &line));
     let objects = resolution.linked().count();
     let Placement { linker, output_type, .. } = line.placement;

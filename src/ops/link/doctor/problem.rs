@@ -50,6 +50,8 @@ pub enum ProblemKind {
     MissingArch,
     /// No input of the device link defines a function or variable for an architecture.
     UndefinedDeviceSymbol,
+    /// Images set a feature of a processor that others leave open.
+    ConflictingTargets,
 }
 
 /// Effect of a problem.
@@ -63,7 +65,7 @@ pub enum Effect {
 
 impl ProblemKind {
     /// All kinds.
-    pub const ALL: [ProblemKind; 12] = [
+    pub const ALL: [ProblemKind; 13] = [
         ProblemKind::RelocationOverflow,
         ProblemKind::Unregistered,
         ProblemKind::MissingImage,
@@ -76,6 +78,7 @@ impl ProblemKind {
         ProblemKind::UndefinedStub,
         ProblemKind::MissingArch,
         ProblemKind::UndefinedDeviceSymbol,
+        ProblemKind::ConflictingTargets,
     ];
 
     /// Name in reports.
@@ -93,6 +96,7 @@ impl ProblemKind {
             ProblemKind::UndefinedStub => "undefined-stub",
             ProblemKind::MissingArch => "missing-arch",
             ProblemKind::UndefinedDeviceSymbol => "undefined-device-symbol",
+            ProblemKind::ConflictingTargets => "conflicting-targets",
         }
     }
 }

@@ -52,6 +52,9 @@ pub const COMPILE_ARCH: &str = "compile the object that defines it for the same 
 /// Modules that two libraries register.
 pub const BIND_MODULES: &str = "link every object of the device link into the library, with -Wl,-Bsymbolic, or leave its module to the other library";
 
+/// Images whose targets exclude each other.
+pub const SAME_TARGETS: &str = "compile all objects for the same targets, with the same features";
+
 /// Entries without any image.
 pub const LINK_IMAGES: &str = "link the objects with their device code, which a tool or an option has removed";
 
@@ -117,6 +120,7 @@ mod tests {
             LINK_GCC,
             LINK_CUDA,
             BIND_MODULES,
+            SAME_TARGETS,
             LINK_ARCH,
             COMPILE_ARCH,
             LINK_IMAGES,

@@ -46,6 +46,8 @@ fn is_damaged(sandbox: &Sandbox, file: &str, words: &str) {
         let run = sandbox.fatbin(&format!("check --policy policy.toml {file}"));
         assert!(run.status == 1 && run.out.contains(words), "{key} of {file}: {}{}", run.out, run.err);
     }
+    let select = sandbox.fatbin(&format!("select --device gfx90a {file}"));
+    assert!(select.err.contains("fatbin: warning: ") && select.err.contains(words), "{file}: {}", select.err);
     let screen = sandbox.fatbin(&format!("./{file}")).out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(screen.contains(words), "{file}: {screen}");
 }

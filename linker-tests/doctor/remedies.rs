@@ -38,7 +38,7 @@ const CUDA: &str = "echo '__device__ int probe(int x) { return x ^ 7; }' >core.c
     echo '__device__ int probe(int); __global__ void k(int *p) { *p = probe(*p); } int main() { k<<<1, 1>>>(nullptr); }' >kernel.cu";
 const RUNTIME: &str = "$CC -c runtime.c -o rt.o";
 
-const CASES: [Case; 18] = [
+const CASES: [Case; 19] = [
     Case {
         name: "offload-binary",
         remedy: "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options",
@@ -242,6 +242,21 @@ const CASES: [Case; 18] = [
             "./program | grep -q 'registered second'",
         ],
         good: "$FATBIN link -- $CC k.o second.o rt.o -o program",
+    },
+    Case {
+        name: "gcc-lto",
+        remedy: "compile the objects with nvcc -Xfatbin --no-asm, or without -flto",
+        prepare: &[
+            "for n in one two; do echo \"__global__ void k_$n(int *p) { *p = 1; }\" >$n.cu; done",
+            "$NVCC -c -arch=sm_80 -Xcompiler -flto,-fPIC one.cu two.cu",
+            "! $CC -flto=1 -shared one.o two.o -o both.so 2>message && grep -q fatbinData message",
+        ],
+        bad: "$CC -flto=1 -shared one.o two.o -o both.so",
+        mend: &[
+            "$NVCC -c -arch=sm_80 -Xcompiler -flto,-fPIC -Xfatbin --no-asm one.cu two.cu",
+            "$CC -flto=1 -shared one.o two.o -o both.so",
+        ],
+        good: "$CC -flto=1 -shared one.o two.o -o both.so",
     },
     Case {
         name: "collision",

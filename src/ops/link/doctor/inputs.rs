@@ -9,7 +9,7 @@ use super::device_object::DeviceObject;
 use super::kernels::ImageKernels;
 use super::line::{LineInput, LinkLine};
 use super::object_file::HostObject;
-use super::{DoctorError, DoctorOptions, Result};
+use super::{DoctorError, DoctorOptions, Result, lto_objects};
 use crate::embed::wrap::host_entries::{self, HostEntry};
 use fatbin_core::base::archive::ArchiveFormat;
 use fatbin_core::base::bytes::{ObjectBytes, Resource};
@@ -35,6 +35,8 @@ pub struct LinkedFile {
     pub kernels: Vec<ImageKernels>,
     /// Its relocatable code for NVIDIA's GPUs.
     pub device_objects: Vec<DeviceObject>,
+    /// True if its bytecode for link-time optimization has a fat binary of CUDA.
+    pub has_lto_fat_binary: bool,
 }
 
 /// The files of a link.
@@ -54,6 +56,7 @@ impl Inputs {
         for_each_object(line, options, &mut |_, slice, is_lazy| {
             let path = slice.path.clone();
             let entries = host_entries::read(slice.view(), path.printed())?;
+            let has_lto_fat_binary = lto_objects::has_fat_binary(slice.view());
             let object = HostObject::read(slice.view()).map_err(|malformed| malformed.in_file(path.printed()))?;
             let structure_only = Options::default().with_structure_only(true);
             let scan = Scan::with_options(slice, structure_only, None)?;
@@ -72,6 +75,7 @@ impl Inputs {
                 entries,
                 kernels,
                 device_objects,
+                has_lto_fat_binary,
             });
             Ok(())
         })?;
@@ -158,6 +162,7 @@ impl LinkedFile {
             entries: Vec::new(),
             kernels: Vec::new(),
             device_objects: Vec::new(),
+            has_lto_fat_binary: false,
         }
     }
 }

@@ -25,6 +25,7 @@ mod kernels;
 mod layout;
 mod line;
 mod linkers;
+mod lto_objects;
 mod modules;
 mod nvlink;
 mod object_file;
@@ -172,6 +173,7 @@ pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
     problems.extend(host_half::find(&inputs, &resolution, &line));
     problems.extend(modules::find(&inputs, &resolution, &line));
     problems.extend(targets::find(&inputs, &resolution));
+    problems.extend(lto_objects::find(&inputs, &resolution));
     problems.extend(nvlink::find(&inputs, &line));
     let objects = resolution.linked().count();
     let Placement { linker, output_type, .. } = line.placement;

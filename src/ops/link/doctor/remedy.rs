@@ -55,6 +55,9 @@ pub const BIND_MODULES: &str = "link every object of the device link into the li
 /// Images whose targets exclude each other.
 pub const SAME_TARGETS: &str = "compile all objects for the same targets, with the same features";
 
+/// Fat binaries in the bytecode of the host compiler.
+pub const WITHOUT_ASSEMBLY: &str = "compile the objects with nvcc -Xfatbin --no-asm, or without -flto";
+
 /// Entries without any image.
 pub const LINK_IMAGES: &str = "link the objects with their device code, which a tool or an option has removed";
 
@@ -121,6 +124,7 @@ mod tests {
             LINK_CUDA,
             BIND_MODULES,
             SAME_TARGETS,
+            WITHOUT_ASSEMBLY,
             LINK_ARCH,
             COMPILE_ARCH,
             LINK_IMAGES,

@@ -38,7 +38,7 @@ const CUDA: &str = "echo '__device__ int probe(int x) { return x ^ 7; }' >core.c
     echo '__device__ int probe(int); __global__ void k(int *p) { *p = probe(*p); } int main() { k<<<1, 1>>>(nullptr); }' >kernel.cu";
 const RUNTIME: &str = "$CC -c runtime.c -o rt.o";
 
-const CASES: [Case; 19] = [
+const CASES: [Case; 20] = [
     Case {
         name: "offload-binary",
         remedy: "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options",
@@ -242,6 +242,19 @@ const CASES: [Case; 19] = [
             "./program | grep -q 'registered second'",
         ],
         good: "$FATBIN link -- $CC k.o second.o rt.o -o program",
+    },
+    Case {
+        name: "two-libraries",
+        remedy: "link every object of the device link into the library, with -Wl,-Bsymbolic",
+        prepare: &[
+            CUDA,
+            "$NVCC -dc -Xcompiler -fPIC -arch=sm_90 core.cu && ar rcs libcore.a core.o",
+            "$NVCC -dlink -Xcompiler -fPIC -arch=sm_90 core.o -o link.o && echo 'int main(void) { return 0; }' >main.c && $CC -c main.c",
+            "for n in a b; do $CC -shared -Wl,--whole-archive libcore.a -Wl,--no-whole-archive link.o -o lib$n.so; done",
+        ],
+        bad: "$CC main.o -Wl,--no-as-needed -L. -la -lb -o program",
+        mend: &["$CC -shared -Wl,-Bsymbolic -Wl,--whole-archive libcore.a -Wl,--no-whole-archive link.o -o libb.so"],
+        good: "$CC main.o -Wl,--no-as-needed -L. -la -lb -o program",
     },
     Case {
         name: "gcc-lto",

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use object::ObjectKind;
 use object::read::{File, FileKind, Object, ObjectSymbol};
+use object::{ObjectKind, elf};
 
 use super::device_object::DeviceObject;
 use super::kernels::ImageKernels;
@@ -44,9 +44,9 @@ pub struct LinkedFile {
 pub struct Inputs {
     /// Files in the order of the line. Files that are not objects are left out.
     pub objects: Vec<LinkedFile>,
-    /// Functions of device code that shared libraries define: stubs of kernels, and the registration of modules, each with
-    /// the path of the first library.
-    pub exports: BTreeMap<String, String>,
+    /// Functions of device code that shared libraries define, in the order of the line: stubs of kernels, and the
+    /// registration of modules.
+    pub exports: BTreeMap<String, Vec<Exporter>>,
 }
 
 impl Inputs {
@@ -83,15 +83,36 @@ impl Inputs {
     }
 }
 
+/// A shared library that defines a function.
+#[derive(Debug, Clone)]
+pub struct Exporter {
+    /// Path.
+    pub path: String,
+    /// True if the library uses its own functions before those of others (`-Bsymbolic`).
+    pub binds_symbols: bool,
+}
+
+/// Returns whether the dynamic section asks the loader to search the library first.
+fn binds_symbols<'data>(file: &File<'data, ObjectBytes<'data>>) -> bool {
+    let File::Elf64(file) = file else { return false };
+    let Ok(table) = file.elf_dynamic_table() else { return false };
+    let is_symbolic = |tag, value: u64| tag == elf::DT_SYMBOLIC || tag == elf::DT_FLAGS && value & SYMBOLIC != 0;
+    table.iter().any(|entry| is_symbolic(entry.tag, entry.val))
+}
+
+/// Flag of `DT_FLAGS`.
+const SYMBOLIC: u64 = elf::DF_SYMBOLIC.0;
+
 /// Functions of device code that the shared libraries of a line define.
-fn exports(line: &LinkLine, options: &DoctorOptions) -> Result<BTreeMap<String, String>> {
-    let mut exports = BTreeMap::new();
+fn exports(line: &LinkLine, options: &DoctorOptions) -> Result<BTreeMap<String, Vec<Exporter>>> {
+    let mut exports: BTreeMap<String, Vec<Exporter>> = BTreeMap::new();
     for LineInput { path, .. } in &line.inputs {
         let input = Input::open_file(path.clone(), options.access)?.with_limits(options.limits);
         let view = input.view();
         let Some(file) = File::parse(ObjectBytes(view)).ok().filter(|file| file.kind() == ObjectKind::Dynamic) else {
             continue;
         };
+        let exporter = Exporter { path: path.display().to_string(), binds_symbols: binds_symbols(&file) };
         for symbol in file.dynamic_symbols().filter(ObjectSymbol::is_definition) {
             let is_wanted = |name: &&str| name.contains(STUB) || name.starts_with(LINKED_BINARY);
             let name = symbol.name().ok().filter(is_wanted);
@@ -99,7 +120,7 @@ fn exports(line: &LinkLine, options: &DoctorOptions) -> Result<BTreeMap<String, 
                 break;
             }
             if let Some(name) = name {
-                exports.entry(name.to_owned()).or_insert_with(|| path.display().to_string());
+                exports.entry(name.to_owned()).or_default().push(exporter.clone());
             }
         }
     }

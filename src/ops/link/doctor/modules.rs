@@ -19,28 +19,36 @@ const MODULE_SYMBOLS: [&str; 4] = ["__hip_cuid_", "__cuda_cuid_", "__fatbinwrap_
 /// shared library registers, too.
 pub fn find(inputs: &Inputs, resolution: &Resolution, line: &LinkLine) -> Vec<Problem> {
     let mut problems = in_objects(&inputs.objects, resolution);
-    if line.placement.output_type != OutputType::Relocatable && !line.binds_symbols {
-        problems.extend(in_libraries(inputs, resolution));
+    if line.placement.output_type != OutputType::Relocatable {
+        problems.extend(in_libraries(inputs, resolution, line));
     }
     problems
 }
 
 /// The loader binds the functions that register modules to the first library with their names, and the device link of
 /// the other is never complete.
-fn in_libraries(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
+fn in_libraries(inputs: &Inputs, resolution: &Resolution, line: &LinkLine) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for (name, library) in inputs.exports.iter().filter(|(name, _)| name.starts_with(LINKED_BINARY)) {
-        let Some((number, _)) = resolution.definition(name) else { continue };
-        let id = name.strip_prefix(LINKED_BINARY).unwrap_or_default();
+    for (name, libraries) in &inputs.exports {
+        let Some(id) = name.strip_prefix(LINKED_BINARY) else { continue };
+        let object = resolution.definition(name).filter(|_| !line.binds_symbols);
+        let object = object.map(|(number, _)| inputs.objects[number].path.as_str());
+        // The first library finds its own functions.
+        let others = libraries.iter().skip(usize::from(object.is_none()));
+        let mut others = others.filter(|library| object.is_some() || !library.binds_symbols);
+        let (Some(other), Some(first)) = (others.next(), object.or_else(|| Some(libraries.first()?.path.as_str())))
+        else {
+            continue;
+        };
         problems.push(Problem {
             kind: ProblemKind::DuplicateModuleId,
             effect: Effect::BrokenOutput,
-            path: inputs.objects[number].path.clone(),
+            path: first.to_owned(),
             section: None,
             offset: None,
             symbol: Some(name.clone()),
             count: 1,
-            message: format!("module {id} of its device link is also in {library}, and one of them is registered"),
+            message: format!("module {id} of its device link is also in {}, and one of them is registered", other.path),
             remedy: remedy::BIND_MODULES.to_owned(),
         });
     }

@@ -9,7 +9,7 @@ use super::device_object::DeviceObject;
 use super::kernels::ImageKernels;
 use super::line::{LineInput, LinkLine};
 use super::object_file::HostObject;
-use super::{DoctorError, DoctorOptions, Result, lto_objects};
+use super::{DoctorError, DoctorOptions, Result, lto_bytecode};
 use crate::embed::wrap::host_entries::{self, HostEntry};
 use fatbin_core::base::archive::ArchiveFormat;
 use fatbin_core::base::bytes::{ObjectBytes, Resource};
@@ -56,7 +56,7 @@ impl Inputs {
         for_each_object(line, options, &mut |_, slice, is_lazy| {
             let path = slice.path.clone();
             let entries = host_entries::read(slice.view(), path.printed())?;
-            let has_lto_fat_binary = lto_objects::has_fat_binary(slice.view());
+            let has_lto_fat_binary = lto_bytecode::has_fat_binary(slice.view());
             let object = HostObject::read(slice.view()).map_err(|malformed| malformed.in_file(path.printed()))?;
             let structure_only = Options::default().with_structure_only(true);
             let scan = Scan::with_options(slice, structure_only, None)?;

@@ -25,6 +25,7 @@ mod kernels;
 mod layout;
 mod line;
 mod linkers;
+mod lto_bytecode;
 mod lto_objects;
 mod modules;
 mod nvlink;

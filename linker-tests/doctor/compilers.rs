@@ -83,7 +83,10 @@ pub fn relocatable_cuda(directory: &Path) -> Result<()> {
     check(directory, &[&linker, "k.o"], &["unregistered"])?;
     check(directory, &[&linker, "k.o", "dlink.o"], &[])?;
     check(directory, &[&linker, "whole.o"], &[])?;
-    check(directory, &[&nvcc.display().to_string(), "k.o", "-o", "program"], &[])
+    let nvcc = nvcc.display().to_string();
+    check(directory, &[&nvcc, "-arch=sm_90", "k.o", "-o", "program"], &[])?;
+    // Without the option, nvcc links for sm_75.
+    check(directory, &[&nvcc, "k.o", "-o", "program"], &["missing-arch"])
 }
 
 /// nvcc drops tile kernels for sm_75. It also writes an empty fat binary where there are none.

@@ -12,7 +12,7 @@ use super::{diagnose, trial};
 use crate::harness::directives::fixture;
 use crate::harness::fatbin_program;
 use crate::harness::step::Step;
-use crate::harness::tools::{Tool, llvm_tool};
+use crate::harness::tools::{Missing, Tool, fetched, in_path, llvm_tool, not_fetched};
 use crate::harness::trial::completion;
 
 struct Case {
@@ -33,9 +33,12 @@ struct Case {
 const NEW: &str = "$HIP --offload-new-driver -c kernel.hip -o k.o";
 const BUNDLE: &str = "$FATBIN bundle --type o --align 4096 --target host-x86_64-unknown-linux-gnu=/dev/null \
     --target hipv4-amdgcn-amd-amdhsa--gfx90a=$IMAGE -o a.hipfb";
+/// A kernel and the device function that it calls, in two sources.
+const CUDA: &str = "echo '__device__ int probe(int x) { return x ^ 7; }' >core.cu && \
+    echo '__device__ int probe(int); __global__ void k(int *p) { *p = probe(*p); } int main() { k<<<1, 1>>>(nullptr); }' >kernel.cu";
 const RUNTIME: &str = "$CC -c runtime.c -o rt.o";
 
-const CASES: [Case; 11] = [
+const CASES: [Case; 20] = [
     Case {
         name: "offload-binary",
         remedy: "link with fatbin link -- COMMAND LINE, or with the compiler and its offload options",
@@ -111,14 +114,6 @@ const CASES: [Case; 11] = [
         good: "$CC host.o device.o rt.o -o program",
     },
     Case {
-        name: "same-image",
-        remedy: "link one of the objects",
-        prepare: &["$FATBIN wrap --kind hip -o one.o $IMAGE", "cp one.o two.o"],
-        bad: "$CC -shared one.o two.o -o lib.so",
-        mend: &[],
-        good: "$CC -shared one.o -o lib.so",
-    },
-    Case {
         name: "shared-entries",
         remedy: "link each object by itself with fatbin link -- LINKER -r OBJECT -o OUTPUT, instead of wrapping its images",
         prepare: &[
@@ -136,26 +131,145 @@ const CASES: [Case; 11] = [
         name: "entry",
         remedy: "link the objects that define it, and their device code",
         prepare: &[
-            "$FATBIN wrap --kind hip --allow-missing-kernels --entry answer_kernel --entry scale -o one.o $IMAGE",
+            "$FATBIN wrap --kind hip --entry answer_kernel -o one.o $IMAGE",
+            "$HIP --offload-new-driver --offload-host-only -c kernel.hip -o host.o",
         ],
-        bad: "$CC -shared one.o -o lib.so",
-        mend: &[
-            "$HIP -fno-gpu-rdc --cuda-device-only --no-gpu-bundle-output -c kernel.hip -o scale.hsaco",
-            "$FATBIN wrap --kind hip -o two.o scale.hsaco",
-        ],
-        good: "$CC -shared one.o two.o -o lib.so",
+        bad: "$CC -shared one.o host.o -o lib.so",
+        mend: &[NEW],
+        good: "$FATBIN link -- $CC -shared k.o -o lib.so",
     },
     Case {
         name: "kernel",
         remedy: "link the host object that launches it, or remove the kernel",
         prepare: &[
-            "$HIP -fno-gpu-rdc --cuda-device-only --no-gpu-bundle-output -c kernel.hip -o scale.hsaco",
-            "$FATBIN wrap --kind hip --entry answer_kernel -o one.o $IMAGE",
-            "$FATBIN wrap --kind hip -o two.o scale.hsaco",
+            "cp kernel.hip both.hip && echo '__global__ void second(int *to) { *to = 1; }' >>both.hip",
+            "$HIP -fno-gpu-rdc --cuda-device-only --no-gpu-bundle-output -c both.hip -o both.hsaco",
+            "$FATBIN wrap --kind hip -o wrapper.o both.hsaco",
+            "$HIP --offload-new-driver --offload-host-only -c kernel.hip -o host.o",
         ],
-        bad: "$CC -shared one.o two.o -o lib.so",
-        mend: &["$HIP --offload-new-driver --offload-host-only -c kernel.hip -o host.o"],
-        good: "$CC -shared one.o two.o host.o -o lib.so",
+        bad: "$CC -shared wrapper.o host.o -o lib.so",
+        mend: &["$HIP --offload-new-driver --offload-host-only -c both.hip -o host.o"],
+        good: "$CC -shared wrapper.o host.o -o lib.so",
+    },
+    Case {
+        name: "gcc",
+        remedy: "link with the GCC that compiled the object, its offload compiler, and GNU ld or gold",
+        prepare: &["$GCC -fopenmp -foffload=nvptx-none -c one.c -o one.o"],
+        bad: "$GCC -fopenmp -foffload=nvptx-none -fuse-ld=mold one.o -o program",
+        mend: &[],
+        good: "$GCC -fopenmp -foffload=nvptx-none one.o -o program",
+    },
+    Case {
+        name: "removed-image",
+        remedy: "link the objects with their device code, which a tool or an option has removed",
+        prepare: &[NEW, RUNTIME, "objcopy -R .llvm.offloading k.o removed.o"],
+        bad: "$FATBIN link -- $CC removed.o rt.o -o program",
+        mend: &[],
+        good: "$FATBIN link -- $CC k.o rt.o -o program",
+    },
+    Case {
+        name: "stripped",
+        remedy: "build the object again, and leave its symbols, relocations and sections as they are",
+        prepare: &["$FATBIN wrap --kind openmp -o one.o $IMAGE", "strip -s one.o"],
+        bad: "$CC -shared one.o -o lib.so",
+        mend: &["$FATBIN wrap --kind openmp -o one.o $IMAGE"],
+        good: "$CC -shared one.o -o lib.so",
+    },
+    Case {
+        name: "stub",
+        remedy: "link the object that defines the kernel, or instantiate the template",
+        prepare: &[
+            "echo 'extern void _Z20__device_stub__scalev(void); void run(void) { _Z20__device_stub__scalev(); }' >run.c",
+            "echo 'void _Z20__device_stub__scalev(void) {}' >stub.c",
+            "$CC -fPIC -c run.c stub.c",
+        ],
+        bad: "$CC -shared run.o -o lib.so",
+        mend: &[],
+        good: "$CC -shared run.o stub.o -o lib.so",
+    },
+    Case {
+        name: "nvcc-arch",
+        remedy: "link with the -arch or -gencode options that compiled the object",
+        prepare: &[CUDA, "$NVCC -dc -arch=sm_90 kernel.cu core.cu"],
+        bad: "$NVCC kernel.o core.o -o program",
+        mend: &[],
+        good: "$NVCC -arch=sm_90 kernel.o core.o -o program",
+    },
+    Case {
+        name: "nvcc-symbol",
+        remedy: "compile the object that defines it for the same architectures, and link it",
+        prepare: &[
+            CUDA,
+            "$NVCC -dc -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.cu",
+            "$NVCC -dc -arch=sm_90 core.cu && ar rcs libcore.a core.o",
+        ],
+        bad: "$NVCC -dlink -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.o -L. -lcore -o dlink.o",
+        mend: &[
+            "$NVCC -dc -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 core.cu && ar rcs libcore.a core.o",
+            "$NVCC -dlink -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.o -L. -lcore -o dlink.o",
+        ],
+        good: "$NVCC -dlink -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 kernel.o -L. -lcore -o dlink.o",
+    },
+    Case {
+        name: "two-device-links",
+        remedy: "link every object of the device link into the library, with -Wl,-Bsymbolic",
+        prepare: &[
+            CUDA,
+            "$NVCC -dc -Xcompiler -fPIC -arch=sm_90 kernel.cu core.cu",
+            "$NVCC -dlink -Xcompiler -fPIC -arch=sm_90 core.o -o core-link.o",
+            "$NVCC -dlink -Xcompiler -fPIC -arch=sm_90 kernel.o core.o -o kernel-link.o",
+            "$CC -shared core.o core-link.o -o libcore.so",
+        ],
+        bad: "$CC -shared kernel.o kernel-link.o -L. -lcore -o lib.so",
+        mend: &[],
+        good: "$CC -shared kernel.o core.o kernel-link.o -L. -lcore -Wl,-Bsymbolic -o lib.so",
+    },
+    Case {
+        name: "targets",
+        remedy: "compile all objects for the same targets, with the same features",
+        prepare: &[
+            NEW,
+            RUNTIME,
+            "sed 's/scale/second/; s/main/other/' kernel.hip >second.hip",
+            "$HIP --no-offload-arch=gfx90a --offload-arch=gfx90a:xnack- --offload-new-driver -c second.hip -o second.o",
+            "! $FATBIN link -- $CC k.o second.o rt.o -o program 2>message",
+            "grep -q 'conflicting targets' message",
+        ],
+        bad: "$FATBIN link -- $CC k.o second.o rt.o -o program",
+        mend: &[
+            "$HIP --offload-new-driver -c second.hip -o second.o",
+            "$FATBIN link -- $CC k.o second.o rt.o -o program",
+            "./program | grep -q 'registered second'",
+        ],
+        good: "$FATBIN link -- $CC k.o second.o rt.o -o program",
+    },
+    Case {
+        name: "two-libraries",
+        remedy: "link every object of the device link into the library, with -Wl,-Bsymbolic",
+        prepare: &[
+            CUDA,
+            "$NVCC -dc -Xcompiler -fPIC -arch=sm_90 core.cu && ar rcs libcore.a core.o",
+            "$NVCC -dlink -Xcompiler -fPIC -arch=sm_90 core.o -o link.o && echo 'int main(void) { return 0; }' >main.c && $CC -c main.c",
+            "for n in a b; do $CC -shared -Wl,--whole-archive libcore.a -Wl,--no-whole-archive link.o -o lib$n.so; done",
+        ],
+        bad: "$CC main.o -Wl,--no-as-needed -L. -la -lb -o program",
+        mend: &["$CC -shared -Wl,-Bsymbolic -Wl,--whole-archive libcore.a -Wl,--no-whole-archive link.o -o libb.so"],
+        good: "$CC main.o -Wl,--no-as-needed -L. -la -lb -o program",
+    },
+    Case {
+        name: "gcc-lto",
+        remedy: "compile the objects with nvcc -Xfatbin --no-asm, or without -flto",
+        prepare: &[
+            "for n in one two; do echo \"__global__ void k_$n(int *p) { *p = 1; }\" >$n.cu; done",
+            "$NVCC -c -arch=sm_80 -Xcompiler -flto,-fPIC one.cu two.cu",
+            "! $CC -flto=1 -shared one.o two.o -o both.so 2>message && grep -q fatbinData message",
+        ],
+        bad: "$CC -flto=1 -shared one.o two.o -o both.so",
+        mend: &[
+            "$NVCC -c -arch=sm_80 -Xcompiler -flto,-fPIC -Xfatbin --no-asm one.cu two.cu",
+            "$CC -flto=1 -shared one.o two.o -o both.so",
+        ],
+        good: "$CC -flto=1 -shared one.o two.o -o both.so",
     },
     Case {
         name: "collision",
@@ -253,6 +367,13 @@ fn run(directory: &Path, command: &str) -> Result<String> {
     ];
     for (name, value) in variables {
         step = step.env(name, value);
+    }
+    if command.contains("$GCC") {
+        step = step.env("GCC", in_path("gcc-12").ok_or_else(|| Missing::new("gcc-12", "gcc-12-offload-nvptx"))?);
+    }
+    if command.contains("$NVCC") {
+        let path = fetched("cuda-nvcc").join("nvidia/cu13/bin/nvcc");
+        step = step.env("NVCC", Some(path).filter(|path| path.is_file()).ok_or_else(|| not_fetched("nvcc"))?);
     }
     if command.contains("$CLANG14") {
         step = step.env("CLANG14", llvm_tool("clang", "14", "clang-14")?);

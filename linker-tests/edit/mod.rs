@@ -3,6 +3,7 @@
 //! | module | trials |
 //! |---|---|
 //! | [`moved`] | libraries whose sections another tool has moved, read by the loader and the runtime |
+//! | [`host_half`] | damaged libraries, read by the loader, by runtimes and by `verify` |
 //! | [`repaired`] | wheels and libraries that other tools have changed, compared with what they were |
 //! | [`prune`] | real libraries and programs pruned to the images that devices need |
 //! | [`split`] | device code in separate files, and back |
@@ -12,6 +13,7 @@
 //! | [`transcode`] | containers in other forms, and replaced images, read by the vendors' tools |
 
 mod archives;
+mod host_half;
 mod moved;
 mod prune;
 mod repaired;
@@ -34,6 +36,7 @@ use crate::harness::trial::{completion, fresh_directory};
 pub fn trials() -> Vec<Trial> {
     let all = [
         prune::trials(),
+        host_half::trials(),
         split::trials(),
         strip::trials(),
         archives::trials(),

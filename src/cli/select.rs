@@ -18,6 +18,7 @@ use super::session::Session;
 use crate::report::{self, KernelGap};
 use fatbin_core::base::io::{Access, Input};
 use fatbin_core::scan::Options;
+use fatbin_core::scan::inventory::File;
 use fatbin_core::target::machine;
 use fatbin_ops::analyze::requires::Driver;
 use fatbin_ops::analyze::select::{AnsweredFile, FileAnswer, NamedDevice, RequestedDevice, Service};
@@ -90,6 +91,7 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
         &mut |outcome| {
             let scanned = Scanned::new(outcome, &problems);
             is_trouble |= scanned.file().is_incomplete();
+            warn_of_damage(scanned.file(), &problems);
             outcomes.push(scanned);
         },
     )?;
@@ -116,6 +118,15 @@ pub fn run(arguments: Arguments, session: &Session) -> Result<Status> {
     }
     answers.print(&arguments, session)?;
     Ok(answers.status(&request, &outcomes, session))
+}
+
+/// Reports why a runtime may not see the images that the answers are about.
+fn warn_of_damage(file: &File, problems: &Problems) {
+    if file.has_device_code() || file.lacks_its_code() {
+        for defect in file.load_defects() {
+            problems.warn(defect.in_file(file.path.printed()));
+        }
+    }
 }
 
 /// Reads the list of GPUs of a machine.

@@ -172,19 +172,47 @@ fn wrapped() -> Sandbox {
 }
 
 #[test]
-fn an_image_is_registered_once() {
+fn a_table_of_entries_is_registered_once() {
     let sandbox = wrapped();
     diagnose(&sandbox, "one.o", 0);
-    let document = diagnose(&sandbox, "one.o two.o", 1);
-    assert_eq!(kinds(&document), ["registered-twice"]);
-    assert_eq!((&document["problems"][0]["path"], &document["problems"][0]["count"]), (&"one.o".into(), &2.into()));
-    // In one relocatable object, each wrapper registers the entries of the other as well.
-    let document = diagnose(&sandbox, "-- ld -r one.o two.o", 1);
-    assert_eq!((kinds(&document), order(&document)), (vec!["registered-twice"; 2], vec![]));
-    assert_eq!(document["problems"][1]["symbol"], "__start_llvm_offload_entries");
-    sandbox.fatbin("wrap --kind openmp -o openmp.o a").ok();
-    let document = diagnose(&sandbox, "openmp.o openmp.o", 1);
-    assert_eq!(kinds(&document), ["registered-twice"]);
+    // Each wrapper registers the entries of the other as well.
+    for (line, order_of_sections) in [("one.o two.o", None), ("-- ld -r one.o two.o", Some(0))] {
+        let document = diagnose(&sandbox, line, 1);
+        assert_eq!(kinds(&document), ["registered-twice"], "{line}");
+        let problem = &document["problems"][0];
+        assert_eq!((&problem["path"], &problem["count"]), (&"one.o".into(), &2.into()));
+        assert_eq!(problem["symbol"], "__start_llvm_offload_entries");
+        assert!(order_of_sections.is_none_or(|count| order(&document).len() == count));
+    }
+    // libomptarget keeps an image per device and table.
+    sandbox.fixture("answer-sm_90.cubin", "b");
+    for (name, image) in [("amd.o", "a"), ("amd-2.o", "a"), ("nvidia.o", "b")] {
+        sandbox.fatbin(&format!("wrap --kind openmp -o {name} {image}")).ok();
+    }
+    diagnose(&sandbox, "amd.o nvidia.o", 0);
+    let document = diagnose(&sandbox, "nvidia.o amd.o amd-2.o", 1);
+    assert_eq!((kinds(&document), &document["problems"][0]["count"]), (vec!["registered-twice"], &2.into()));
+    // A wrapper of a third kind reads only its own entries.
+    diagnose(&sandbox, "amd.o one.o", 0);
+}
+
+/// Two source files that instantiate one template have the same image, and their code launches its own.
+#[test]
+fn objects_may_have_equal_images() {
+    let sandbox = wrapped();
+    sandbox.fatbin("bundle --type o -o a.bundle --align 4096 --target host-x86_64-unknown-linux-gnu=/dev/null --target hip-amdgcn-amd-amdhsa--gfx90a=a").ok();
+    let bundle = sandbox.read("a.bundle");
+    for name in ["one.o", "two.o"] {
+        let mut object = object_file();
+        let code = section(&mut object, ".hip_fatbin", &bundle, ALLOC);
+        let wrappers =
+            section(&mut object, ".hipFatBinSegment", b"FPIH\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", ALLOC);
+        let symbol = object.section_symbol(code);
+        let flags = RelocationFlags::Elf { r_type: elf::R_X86_64_64 };
+        object.add_relocation(wrappers, Relocation { offset: 8, symbol, addend: 0, flags }).unwrap();
+        sandbox.file(name, object.write().unwrap());
+    }
+    assert_eq!(diagnose(&sandbox, "one.o two.o", 0)["objects"], 2);
 }
 
 #[test]
@@ -209,10 +237,14 @@ fn members_of_archives_count_if_they_are_linked() {
     assert_eq!(diagnose(&sandbox, "-- ld.bfd @escaped", 1)["objects"], 2);
 }
 
+/// Type of the section for offload binaries.
+const OFFLOADING: elf::SectionType = elf::SectionType(0x6fff_4c0b);
+
 /// Adds a section with bytes, and returns it.
 fn section(object: &mut Object<'_>, name: &str, bytes: &[u8], flags: u64) -> SectionId {
     let id = object.add_section(Vec::new(), name.into(), SectionKind::ReadOnlyData);
-    object.section_mut(id).flags = SectionFlags::Elf { sh_flags: elf::SectionFlags(flags), sh_type: elf::SHT_PROGBITS };
+    let sh_type = if name == ".llvm.offloading" { OFFLOADING } else { elf::SHT_PROGBITS };
+    object.section_mut(id).flags = SectionFlags::Elf { sh_flags: elf::SectionFlags(flags), sh_type };
     object.append_section_data(id, bytes, 8);
     id
 }
@@ -282,6 +314,13 @@ fn entries_and_kernels_are_compared() {
     assert_eq!(kinds(&document), ["entry-without-kernel", "kernel-without-entry"]);
     let symbols = [0, 1].map(|index| document["problems"][index]["symbol"].as_str().unwrap());
     assert_eq!(symbols, ["other_kernel", "answer_kernel"]);
+    // libomptarget finds any function of an image for the host.
+    sandbox.fixture("answer-x86_64.so", "host");
+    let entry = "wrap --allow-missing-kernels --kind openmp --image=file=host,triple=x86_64-pc-linux-gnu";
+    for (name, status) in [("answer_kernel", 0), ("other_kernel", 1)] {
+        sandbox.fatbin(&format!("{entry} --entry {name} -o host.o")).ok();
+        diagnose(&sandbox, "host.o", status);
+    }
 }
 
 #[cfg(unix)]
@@ -336,4 +375,44 @@ fn inputs_that_cannot_be_read_are_trouble() {
     let message = "fatbin: wild: the layout of this linker is not known; specify a similar one with --linker\n";
     assert_eq!((run.status, run.err.as_str()), (2, message));
     assert_eq!(sandbox.fatbin("doctor").status, 2);
+}
+
+/// Reported in kokkos, mold and bitsandbytes: the link succeeds, and the kernel has no code.
+#[cfg(target_os = "linux")]
+#[test]
+fn objects_without_their_device_code_are_reported() {
+    let sandbox = Sandbox::new();
+    sandbox.fixture("answer-gfx90a.hsaco", "a");
+    let entry = "struct { long reserved; short version, kind; int flags; void *address; const char *name; long size, data; void *other; } \
+                 entry __asm__(\".offloading.entry.scale\") __attribute__((section(\"llvm_offload_entries\"))) = { 0, 1, 4, 0, 0, \"scale\" };\n";
+    sandbox.file("entry.c", entry);
+    sandbox.file("launch.c", "void _Z20__device_stub__scalev(void); void run(void) { _Z20__device_stub__scalev(); }\n");
+    sandbox.file("stub.c", "void _Z20__device_stub__scalev(void) {}\n");
+    let gcc = "char bytecode[8] __attribute__((section(\".gnu.offload_lto_.main.1\"))) = {1};\n";
+    sandbox.file("gcc.c", gcc);
+    sandbox.shell("for n in entry launch stub gcc; do cc -fPIC -c $n.c; done; cc -shared -o libstub.so stub.o").ok();
+    for (objects, kind, symbol) in [
+        ("entry.o", "entry-without-kernel", "scale"),
+        ("launch.o", "undefined-stub", "_Z20__device_stub__scalev"),
+        ("gcc.o", "unregistered", ""),
+        ("-- ld.lld -shared gcc.o", "unregistered", ""),
+        ("-- ld.bfd -shared launch.o", "undefined-stub", "_Z20__device_stub__scalev"),
+    ] {
+        let document = diagnose(&sandbox, objects, 1);
+        assert_eq!(kinds(&document), [kind], "{objects}");
+        assert_eq!(document["problems"][0]["symbol"].as_str().unwrap_or_default(), symbol, "{objects}");
+    }
+    for objects in ["launch.o stub.o", "-- ld.bfd -shared launch.o libstub.so", "-- ld.bfd -r entry.o launch.o gcc.o"] {
+        diagnose(&sandbox, objects, 0);
+    }
+    // Tools that change objects.
+    for kind in ["hip", "openmp"] {
+        sandbox.fatbin(&format!("wrap --kind {kind} -o whole.o a")).ok();
+        diagnose(&sandbox, "whole.o", 0);
+        for change in ["strip -s", "objcopy --prefix-symbols=x_"] {
+            sandbox.shell(&format!("cp whole.o changed.o && {change} changed.o")).ok();
+            let document = diagnose(&sandbox, "changed.o", 1);
+            assert!(kinds(&document).contains(&"damaged-object"), "{kind} {change}: {document:#}");
+        }
+    }
 }

@@ -9,9 +9,10 @@ use crate::terminal::at_a_terminal::shown;
 use crate::{Sandbox, fixture};
 
 /// Codes without an example, and the reason.
-const WITHOUT_EXAMPLE: [(&str, &str); 4] = [
+const WITHOUT_EXAMPLE: [(&str, &str); 5] = [
     ("E0205", "another process must change the file at the right time; see changed_input.rs"),
     ("E0211", "no input causes it"),
+    ("E0313", "the offset depends on the linker; see host_half.rs"),
     ("E0602", "requires an image of a form that is newer than the program"),
     ("E0705", "no input causes it"),
 ];

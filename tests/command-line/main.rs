@@ -34,6 +34,8 @@ mod formats;
 mod help;
 #[cfg(unix)]
 mod host_bitcode;
+#[cfg(target_os = "linux")]
+mod host_half;
 #[cfg(unix)]
 mod hostile_text;
 #[cfg(target_os = "linux")]

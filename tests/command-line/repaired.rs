@@ -81,7 +81,7 @@ fn the_registration_must_stay() {
     damaged(&run, "is no longer registered: no wrapper leads to it");
     damaged(&run, "0 of 1 constructors lead to code");
     let short = sandbox.fatbin("diff --repaired a.o stripped.o");
-    damaged(&short, "; 2 more with -v");
+    damaged(&short, "; 3 more with -v");
     assert_eq!(short.out.lines().count(), 1, "{}", short.out);
 }
 

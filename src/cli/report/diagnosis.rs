@@ -81,7 +81,8 @@ fn problem_text(problem: &Problem) -> String {
     let section = problem.section.as_ref().map(|section| format!(" {section}")).unwrap_or_default();
     let offset = problem.offset.map(|offset| format!(" at {offset:#x}")).unwrap_or_default();
     let others = if problem.count > 1 { format!(" ({} places)", problem.count) } else { String::new() };
-    let place = printable(&format!("{}:{section}{offset}", problem.path));
+    let colon = if section.is_empty() && offset.is_empty() { "" } else { ":" };
+    let place = printable(&format!("{}{colon}{section}{offset}", problem.path));
     let message = printable(&problem.message);
     format!("{}: {place}: {message}{others}\n", problem.kind.name())
 }

@@ -54,7 +54,9 @@ impl FileTotals {
         let inspections = survey.image_surveys.iter().filter_map(|analysis| analysis.inspection.as_ref());
         let found = inspections.flat_map(|inspection| &inspection.problems);
         let found = found.map(|problem| format!("{}: {problem}", file.path));
-        for problem in file.reported_errors().map(|error| error.to_string()).chain(found) {
+        let host = file.load_defects().filter(|_| file.has_device_code() || file.lacks_its_code());
+        let host = host.map(|defect| format!("{}: {defect}", file.path));
+        for problem in file.reported_errors().map(|error| error.to_string()).chain(host).chain(found) {
             self.problems += 1;
             self.problem.get_or_insert(problem);
         }

@@ -166,6 +166,7 @@ codes! {
     UnknownHostObject => "E0310";
     InvalidSymbol => "E0311";
     InvalidPlacement => "E0312";
+    LostDeviceCode => "E0313";
     // Names of targets.
     UnknownDevice => "E0401";
     InvalidTargetId => "E0402";

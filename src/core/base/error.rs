@@ -161,6 +161,14 @@ pub enum Cause {
         "compressed section (SHF_COMPRESSED), which no reader of device code accepts; decompress it with llvm-objcopy"
     )]
     CompressedSection,
+    /// Offload entries of a linked file that registers no image.
+    #[error("{entries} for {launch}, and no image is registered: the link lost the device code", entries = entry_count(*entries))]
+    LostDeviceCode {
+        /// Number of entries.
+        entries: u64,
+        /// Function that launches kernels.
+        launch: &'static str,
+    },
     /// A compressed container directly in a compressed container. No tool writes that.
     #[error("decompressed to another compressed container")]
     CompressedTwice,
@@ -213,9 +221,14 @@ impl Coded for Cause {
                 Code::DamagedCompression.into()
             }
             Cause::HashMismatch { .. } => Code::HashMismatch.into(),
+            Cause::LostDeviceCode { .. } => Code::LostDeviceCode.into(),
             Cause::UnsupportedCodec { .. } => Code::StoredOnly.into(),
         }
     }
+}
+
+fn entry_count(count: u64) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
 /// Errors of operations on files, each with the file (or the argument, if there is no file) that it is about.

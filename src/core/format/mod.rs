@@ -55,7 +55,7 @@ pub use container_type::{RegisteringRuntime, SelectionScope, WrapInput};
 pub use device_elf::read as read_elf;
 pub use device_elf::{MERCURY_TWIN, has_stored_bytes, is_32_bit_cubin, is_debug_section, is_device_machine};
 pub use device_image::DeviceImage;
-pub use device_image::{is_host_bitcode, is_metal_binary};
+pub use device_image::{is_device_code, is_host_bitcode, is_metal_binary};
 pub use group::GroupCache;
 pub use image::{GroupPart, ImageView, UnknownValue};
 pub use image::{image_range, reject_overlaps, without_nul};

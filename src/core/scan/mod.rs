@@ -25,6 +25,7 @@ pub mod extract;
     reason = "positions in lists that the program builds, not in files"
 )]
 pub mod filter;
+pub mod host_half;
 mod images;
 #[cfg(feature = "files")]
 mod inputs;

@@ -47,7 +47,7 @@ impl Coded for VerifyError {
 /// hashes among them, are errors of the scan.
 pub fn verify(scanned: &ScannedFile) -> Result<Vec<VerifyError>> {
     let mut defects = Vec::new();
-    if scanned.file().device_images().next().is_none() {
+    if scanned.file().device_images().next().is_none() && !scanned.file().lacks_its_code() {
         return Ok(defects);
     }
     let scan = scanned.open()?;

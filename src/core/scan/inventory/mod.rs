@@ -24,7 +24,7 @@ use std::ops::Range;
 use crate::base::bytes::size_of_range;
 use crate::base::code::{Coded, Remedy};
 use crate::base::codec::Codec;
-use crate::base::error::{Error, Malformed};
+use crate::base::error::{Cause, Error, Malformed};
 use crate::base::file_path::FilePath;
 use crate::base::range::range_at;
 use crate::format::readers::Reader;
@@ -67,7 +67,8 @@ pub struct File {
     /// Structures that register containers with a runtime, sorted by offset.
     #[doc(hidden)]
     pub wrappers: Vec<Wrapper>,
-    /// Defects of segments and image tables that make the loader or a runtime reject the file, sorted by offset.
+    /// Defects of the host half that make the loader or a runtime reject the file, or leave kernels without code, sorted by
+    /// offset.
     #[doc(hidden)]
     pub host_defects: Vec<Malformed>,
     /// References to device code in kpack archives next to the file.
@@ -331,7 +332,14 @@ impl File {
     /// True if the file holds containers or errors, or may hold containers that were not found.
     #[doc(hidden)]
     pub fn has_findings(&self) -> bool {
-        !self.containers.is_empty() || !self.kpack.is_empty() || self.is_incomplete()
+        !self.containers.is_empty() || !self.kpack.is_empty() || self.is_incomplete() || self.lacks_its_code()
+    }
+
+    /// True if the file launches or registers device code that it does not hold.
+    #[doc(hidden)]
+    pub fn lacks_its_code(&self) -> bool {
+        let is_lost = |defect: &Malformed| matches!(defect.cause, Cause::LostDeviceCode { .. });
+        self.host_defects.iter().any(is_lost) || !self.is_object && self.wrappers.iter().any(|it| it.defect().is_some())
     }
 }
 

@@ -3,15 +3,15 @@
 use std::ops::Range;
 
 use super::findings::Findings;
-use super::{entries, gomp, magic, notes, registrations, signs, sycl, symbols, walk};
+use super::{gomp, magic, notes, registrations, signs, sycl, symbols, walk};
 use crate::base::bytes::{View, size_of_range};
 use crate::base::error::Result;
 use crate::format;
 use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{File, FileFormat};
 use crate::scan::source::stored;
-use crate::scan::structure::{fat_lto, host_defects};
-use crate::scan::{Options, Source, structure};
+use crate::scan::structure::fat_lto;
+use crate::scan::{Options, Source, host_half, structure};
 
 /// Lists every container in `source`. `view` is all bytes of `source`. Containers that the scan decompresses are added
 /// to `cache`.
@@ -64,7 +64,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
     let size = decoded.map_or(view.size(), |decoded| decoded.size);
     let file = findings.into_file(source.path(), format, size);
     let has_gimple = gomp::has_bytecode(&structure);
-    let has_versioned_entries = entries::are_versioned(view, &structure);
+    let has_versioned_entries = host_half::has_versioned_entries(view, &structure);
     let on_disk = source.on_disk();
     let is_object = structure.is_object;
     let copy = size_of_range(&copy);
@@ -81,7 +81,7 @@ pub fn find(source: &dyn Source, view: View<'_>, options: Options, cache: Option
         ..file
     };
     file.record_registrations();
-    file.host_defects = host_defects::find(&structure);
+    file.host_defects = host_half::defects(view, &structure, &file);
     file.signs = signs::find(view, &structure, &file, options.calls);
     Ok(file)
 }

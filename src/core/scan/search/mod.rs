@@ -3,7 +3,6 @@
 
 pub mod builder;
 pub mod contents;
-mod entries;
 pub mod find;
 pub mod findings;
 mod frames;

@@ -5,15 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use object::read::{NameOrOrdinal, Object, ObjectSymbol};
-
-use crate::base::bytes::{ObjectBytes, Resource, View, size_of_range};
+use crate::base::bytes::{View, size_of_range};
 use crate::base::file_path::FilePath;
 use crate::base::short_text::{ShortText, words};
 use crate::scan::Calls;
+use crate::scan::host_half::imports::Imports;
 use crate::scan::inventory::{File, Sign, SignKind};
 use crate::scan::structure::Structure;
-use crate::scan::structure::pointers::HostFile;
 use crate::target::processors::{PROCESSORS, Processor};
 
 /// Sections of device code that have no reader. Sections with a reader are errors if they cannot be read.
@@ -49,7 +47,10 @@ pub fn find(view: View<'_>, structure: &Structure<'_>, file: &File, calls_of: Ca
     if calls_of == Calls::No || calls_of == Calls::Linked && structure.is_object {
         return signs;
     }
-    let calls: BTreeSet<&str> = structure.hosts.iter().flat_map(|&host| calls(host, structure.is_object)).collect();
+    let imports = structure.hosts.iter().map(|&host| Imports::read(host, structure.is_object));
+    let known = |name: &str| CALLS.iter().find(|known| **known == *name).map(|known| &**known);
+    let calls: BTreeSet<&str> =
+        imports.flat_map(|imports| imports.names().filter_map(known).collect::<Vec<_>>()).collect();
     signs.extend(calls.into_iter().map(|name| Sign { kind: SignKind::Call, name, size: None }));
     signs
 }
@@ -80,33 +81,6 @@ fn is_zero(view: View<'_>, start: u64, size: u64) -> bool {
     let bytes = view.from(start).data();
     let size = usize::try_from(size).unwrap_or(usize::MAX).min(START);
     bytes.get(..size).unwrap_or(bytes).iter().all(|&byte| byte == 0)
-}
-
-/// Returns the functions in the table that a host file calls and does not define.
-fn calls(host: View<'_>, is_object: bool) -> Vec<&'static str> {
-    let Ok(file) = HostFile::parse(ObjectBytes(host)) else { return Vec::new() };
-    // Mach-O adds an underscore before C names.
-    let is_named = |known: &[u8], name: &[u8]| name == known || name.strip_prefix(b"_") == Some(known);
-    let is_called = |name: &[u8]| CALLS.iter().find(|known| is_named(known.as_bytes(), name)).map(|known| &**known);
-    let mut calls = Vec::new();
-    if is_object {
-        for symbol in file.symbols().filter(ObjectSymbol::is_undefined) {
-            if host.charge("symbol", Resource::Work, 1).is_err() {
-                break;
-            }
-            calls.extend(symbol.name_bytes().ok().and_then(is_called));
-        }
-        return calls;
-    }
-    for import in file.imports().into_iter().flatten().map_while(Result::ok) {
-        if host.charge("symbol", Resource::Work, 1).is_err() {
-            break;
-        }
-        if let NameOrOrdinal::Name(name) = import.name() {
-            calls.extend(is_called(name));
-        }
-    }
-    calls
 }
 
 #[cfg(test)]

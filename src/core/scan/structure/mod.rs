@@ -1,8 +1,8 @@
 //! The host file: its format, and the sections that hold containers.
 
+mod android_relocations;
 pub mod device_links;
 pub mod fat_lto;
-pub mod host_defects;
 pub mod image_table;
 pub mod pointers;
 pub mod tables;
@@ -16,7 +16,7 @@ use object::read::{File, FileKind, Object, ObjectSection};
 use object::{ObjectKind, SectionFlags, elf};
 
 use self::image_table::ImageRow;
-use self::pointers::{HostFile, HostSection, Pointers};
+use self::pointers::{HostFile, HostSection, PointerTarget, Pointers};
 use super::source::DecodedBitcode;
 use crate::base::bytes::{Extent, ObjectBytes, Resource, View, record_memory, size_of_range, text_work};
 use crate::base::error::{Cause, Malformed};
@@ -24,7 +24,7 @@ use crate::base::range::{offset_from, range_at};
 use crate::base::universal;
 use crate::format::embedded::Region;
 use crate::format::fat_binary_wrapper::{
-    CUDA, CUDA_RELOCATABLE_SECTION, HIP, MACH_O_MODULE_ID_SECTION, MODULE_ID_SECTION, PE_NAME_SIZE,
+    self, CUDA, CUDA_RELOCATABLE_SECTION, HIP, MACH_O_MODULE_ID_SECTION, MODULE_ID_SECTION, PE_NAME_SIZE,
 };
 use crate::format::{self, bitcode, bundle_section, offload_binary, oxart};
 use crate::scan::inventory::{FileFormat, SectionRef};
@@ -242,6 +242,12 @@ impl<'data> Structure<'data> {
                 modules = Some(bytes);
             }
         }
+        let holds_containers =
+            |section: &Section<'_>| section.name.is_some_and(fat_binary_wrapper::is_container_section);
+        let is_searched = wrapper_sections.is_empty() && self.sections.iter().any(holds_containers);
+        if is_searched {
+            wrapper_sections = wrappers::search(file, view);
+        }
         if wrapper_sections.is_empty() && tables.is_empty() {
             return;
         }
@@ -250,9 +256,12 @@ impl<'data> Structure<'data> {
         let pointers = Pointers::read(file, view, wrapper_sections.iter().chain(&tables).map(|(section, _)| section));
         let mut found = Vec::new();
         for (section, range) in wrapper_sections {
-            let offset = offset_from(view.start(), range.start);
+            let offset = offset_from(view.start(), section.file_range().map_or(range.start, |(offset, _)| offset));
             let place = SectionRef { name: name(&section).to_owned(), offset };
             found.extend(wrappers::read(place, range, view.start(), &pointers));
+        }
+        if is_searched {
+            found.retain(|wrapper| self.points_to_a_section(wrapper));
         }
         device_links::record(modules, &mut found, self.wrappers.len());
         self.wrappers.append(&mut found);
@@ -264,6 +273,15 @@ impl<'data> Structure<'data> {
                 self.images.extend(row.image.map(|offset| (offset, row.size)));
                 self.image_rows.push(row);
             }
+        }
+    }
+
+    /// Returns whether a structure points to a section for containers, or to a symbol. Other data may begin like a wrapper.
+    fn points_to_a_section(&self, wrapper: &wrappers::StoredWrapper<'_>) -> bool {
+        match wrapper.target {
+            PointerTarget::Offset(offset) => self.sections.iter().any(|section| section.range().contains(&offset)),
+            PointerTarget::Symbol(_) => self.is_object,
+            PointerTarget::Nothing => false,
         }
     }
 

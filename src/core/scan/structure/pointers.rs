@@ -3,7 +3,8 @@
 //! The stored bytes of a pointer are often incomplete. In an object, the linker fills them in. In a shared library or a
 //! position-independent program, the loader does, and some linkers leave zeros until then. The relocation at that
 //! offset therefore takes precedence. The bytes are the address only if there is no relocation: in programs with a
-//! fixed address, in PE files, whose base relocations only move it, and with `-z pack-relative-relocs`.
+//! fixed address, in PE files, whose base relocations only move it, and with `-z pack-relative-relocs`. Android's packed
+//! relocations are read from their section.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,8 +12,9 @@ use std::ops::Range;
 use object::read::{
     File, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, Relocation, RelocationTarget,
 };
-use object::{BinaryFormat, ObjectKind, RelocationKind, SymbolIndex};
+use object::{BinaryFormat, ObjectKind, RelocationKind, SectionFlags, SymbolIndex};
 
+use super::android_relocations::{self, PackedKind, PackedRelocations};
 use crate::base::bytes::{Extent, ObjectBytes, Resource, View, text_work};
 use crate::base::error::Malformed;
 use crate::base::range::range_at;
@@ -78,6 +80,7 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
             }
         }
         let loaded = AddressMap::new(loaded);
+        pointers.add_packed(&loaded);
         for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
             if pointers.charge().is_err() {
                 break;
@@ -172,6 +175,40 @@ impl<'file, 'data: 'file> Pointers<'file, 'data> {
             },
             _ => return,
         };
+        self.insert(place, target);
+    }
+
+    /// Adds the relocations in Android's packed form.
+    fn add_packed(&mut self, loaded: &AddressMap) {
+        let is_packed = |section: &HostSection<'data, 'file>| match section.flags() {
+            SectionFlags::Elf { sh_type, .. } => android_relocations::SECTION_TYPES.contains(&sh_type),
+            _ => false,
+        };
+        for section in self.file.sections().filter(is_packed) {
+            let Some((offset, size)) = section.file_range() else { continue };
+            let Ok(bytes) = self.view.part("packed relocations", Extent { offset, size }) else { continue };
+            for relocation in PackedRelocations::new(bytes).into_iter().flatten() {
+                if self.charge().is_err() {
+                    return;
+                }
+                let Some(place) = loaded.offset(relocation.address) else { continue };
+                let stored = || self.word(place).unwrap_or_default();
+                let addend = relocation.addend.map_or_else(stored, i64::cast_unsigned);
+                let target = match relocation.kind(self.file.architecture(), self.file.is_64()) {
+                    Some(PackedKind::Relative) => self.loaded_at(addend),
+                    Some(PackedKind::Symbol(index)) => {
+                        let table = self.file.dynamic_symbol_table();
+                        let symbol = table.and_then(|table| table.symbol_by_index(SymbolIndex(index as usize)).ok());
+                        symbol.map_or(PointerTarget::Nothing, |symbol| self.symbol_target(&symbol, addend))
+                    }
+                    None => continue,
+                };
+                self.insert(place, target);
+            }
+        }
+    }
+
+    fn insert(&mut self, place: u64, target: PointerTarget<'data>) {
         let size = size_of::<(u64, PointerTarget<'_>)>() as u64;
         if self.view.charge("relocation", Resource::Memory, size).is_ok() {
             self.relocated.insert(place, target);

@@ -5,7 +5,12 @@
 
 use std::ops::Range;
 
-use super::pointers::{PointerTarget, Pointers};
+use object::SectionKind;
+use object::read::{Object, ObjectSection};
+
+use super::pointers::{HostFile, HostSection, PointerTarget, Pointers};
+use crate::base::bytes::{Extent, Resource, View, text_work};
+use crate::base::range::range_at;
 use crate::format::fat_binary_wrapper::{self, CONTAINER_OFFSET, CUDA, CUDA_TILE_SECTION, HIP, HIP_KPACK_MAGIC};
 use crate::scan::inventory::{SectionRef, WrapperKind};
 
@@ -20,6 +25,12 @@ const MAGICS: [(u32, WrapperKind); 3] =
 
 /// Size of the index of a code object, in bytes. The index follows the pointer in wrappers of rocm-kpack.
 const INDEX_SIZE: u64 = 4;
+
+/// Greatest size of a section that is searched. Larger sections hold arrays of other data.
+const MAX_SEARCHED: u64 = 64 << 20;
+
+/// Greatest number of wrappers that are searched in a section.
+const MAX_FOUND: usize = 4096;
 
 /// A wrapper as it is stored in the file.
 pub struct StoredWrapper<'data> {
@@ -72,6 +83,40 @@ pub fn read<'a, 'data>(
             module: None,
         })
     })
+}
+
+/// Returns the places that look like wrappers in the data of a host file, each with its section: a linker script, or
+/// `/merge` of Microsoft's linkers, has moved them out of their own section.
+pub fn search<'data, 'file>(
+    file: &'file HostFile<'data>,
+    view: View<'data>,
+) -> Vec<(HostSection<'data, 'file>, Range<u64>)> {
+    let word = |magic: u32| if file.is_little_endian() { magic.to_le_bytes() } else { magic.to_be_bytes() };
+    let magics = MAGICS.map(|(magic, _)| word(magic));
+    let step = if file.is_64() { 8 } else { 4 };
+    let mut found = Vec::new();
+    for section in file.sections().filter(|section| is_data(section.kind())) {
+        let Some((offset, size)) = section.file_range().filter(|(_, size)| *size <= MAX_SEARCHED) else { continue };
+        let Ok(bytes) = view.part("section", Extent { offset, size }) else { continue };
+        if view.charge("section", Resource::Work, text_work(bytes.data().len())).is_err() {
+            break;
+        }
+        let words = (offset..).step_by(step).zip(bytes.data().chunks_exact(step));
+        let places = words.filter(|(_, word)| magics.iter().any(|magic| word.starts_with(magic)));
+        let end = range_at(offset, size).end;
+        for (place, _) in places.take(MAX_FOUND) {
+            let after = CONTAINER_OFFSET.saturating_add(step as u64).saturating_add(INDEX_SIZE);
+            let file_index = section.index();
+            if let Ok(section) = file.section_by_index(file_index) {
+                found.push((section, place..place.saturating_add(after).min(end)));
+            }
+        }
+    }
+    found
+}
+
+fn is_data(kind: SectionKind) -> bool {
+    matches!(kind, SectionKind::Data | SectionKind::ReadOnlyDataWithRel)
 }
 
 /// Kind and version of the wrapper at this offset of the host file, if there is one.

@@ -302,8 +302,9 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates the rules that apply to single files. A file without device code can only have findings about its
-    /// damage.
+    /// damage, unless it lacks code that it launches.
     fn evaluate_file(&mut self, facts: &FileFacts<'_>, position: usize) {
+        let has_code = facts.survey.file.has_device_code() || facts.survey.file.lacks_its_code();
         let requirements = self.policy.requirements_for(facts.path());
         let library = libraries::library(facts.path()).filter(|_| facts.survey.file.has_device_code());
         if let Some(library) = &library {
@@ -312,11 +313,7 @@ impl Evaluator<'_> {
         for &rule in Rule::ALL {
             let evaluate = match rule.scope() {
                 Scope::EachFile(evaluate) => evaluate,
-                Scope::EachFileWithCode { is_required, evaluate }
-                    if facts.survey.file.has_device_code() && is_required(&requirements) =>
-                {
-                    evaluate
-                }
+                Scope::EachFileWithCode { is_required, evaluate } if has_code && is_required(&requirements) => evaluate,
                 Scope::EachFileWithCode { .. } | Scope::AllFiles(_) => continue,
             };
             match library.as_ref().filter(|_| libraries::is_met_together(rule)) {

@@ -1,4 +1,4 @@
-//! Registration of containers by host code: every container once, and nothing else.
+//! Registration of containers by host code: every container once, and nothing else, in a file that loaders accept.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,13 @@ use crate::check::facts::FileFacts;
 use crate::check::policy::Requirements;
 use fatbin_core::scan::inventory::{File, Wrapper, WrapperTarget};
 
-/// Checks that wrappers register every container once.
+/// Checks that wrappers register every container once, and that the host half fits.
 pub fn registered(facts: &FileFacts<'_>, _: &Requirements, findings: &mut RuleFindings) {
     let file = &facts.survey.file;
     check_wrappers(file, findings);
+    for defect in &file.host_defects {
+        findings.add(violated(defect.to_string()));
+    }
     for container in file.unreferenced() {
         let at = container.offset.unwrap_or_default();
         findings.add(violated(format!("no wrapper registers the {} at {at:#x}", container.container_type.name())));

@@ -54,6 +54,10 @@ pub struct LinkerCommand {
     pub arguments: Vec<OsString>,
     /// True if the command links device code and registers the images.
     pub links_device_code: bool,
+    /// True if the linker's plugin compiles images from GCC's bytecode.
+    pub compiles_gimple: bool,
+    /// Architectures that nvlink links device code for.
+    pub nvlink_archs: Vec<String>,
 }
 
 /// Maximum number of compilers that call one another.
@@ -70,6 +74,8 @@ pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerC
     let mut program = PathBuf::from(program);
     let mut arguments = arguments.to_vec();
     let mut links_device_code = false;
+    let mut compiles_gimple = false;
+    let mut nvlink_archs = Vec::new();
     for _ in 0..MAX_DRIVERS {
         if is_linker(&program) {
             break;
@@ -89,31 +95,98 @@ pub fn linker_command(program: &OsStr, arguments: &[OsString]) -> Result<LinkerC
         let is_nvcc = is_named(&program, "nvcc");
         links_device_code |= is_nvcc;
         let (option, prefix) = if is_nvcc { ("--dryrun", "#$ ") } else { ("-###", " ") };
-        let (links, words) = printed_command(&program, &arguments, option, prefix)?;
-        links_device_code |= links;
-        let mut words = words.into_iter();
+        let printed = printed_command(&program, &arguments, option, prefix)?;
+        links_device_code |= printed.links_device_code;
+        compiles_gimple |= printed.compiles_gimple;
+        if let Some(nvlink) = printed.nvlink {
+            nvlink_archs = nvlink.archs;
+            // nvcc -dlink compiles the object that registers the linked code, and links nothing else.
+            if printed.words.iter().any(|word| word == "-c") {
+                program = "ld".into();
+                arguments = nvlink.inputs;
+                break;
+            }
+        }
+        let mut words = printed.words.into_iter();
         program = words.next().unwrap_or_default().into();
         arguments = words.collect();
     }
-    Ok(LinkerCommand { program, arguments, links_device_code })
+    Ok(LinkerCommand { program, arguments, links_device_code, compiles_gimple, nvlink_archs })
 }
 
-/// Runs a compiler so that it prints its commands. Returns whether they link device code, and the last command.
+/// What a compiler prints.
+struct Printed {
+    /// True if the commands link device code.
+    links_device_code: bool,
+    /// True if GCC calls a compiler for devices that is installed.
+    compiles_gimple: bool,
+    /// The device links of nvcc.
+    nvlink: Option<Nvlink>,
+    /// The last command.
+    words: Vec<OsString>,
+}
+
+/// Runs a compiler so that it prints its commands.
 fn printed_command(
     program: &Path,
     arguments: &[OsString],
     option: &'static str,
     prefix: &str,
-) -> Result<(bool, Vec<OsString>), DriverError> {
+) -> Result<Printed, DriverError> {
     let output = Command::new(program).arg(option).args(arguments).stdin(Stdio::null()).env("LC_ALL", "C").output();
     let output = output.map_err(|cause| DriverError::Start { program: program.to_owned(), cause })?;
     let text = String::from_utf8_lossy(&output.stderr);
-    let command = text.lines().rev().find_map(|line| line.strip_prefix(prefix)).map(split).unwrap_or_default();
-    if command.is_empty() {
+    let words = text.lines().rev().find_map(|line| line.strip_prefix(prefix)).map(split).unwrap_or_default();
+    if words.is_empty() {
         let message = text.lines().last().unwrap_or_default().to_owned();
         return Err(DriverError::NoLink { program: program.to_owned(), option, message });
     }
-    Ok((text.contains(BUNDLER), command))
+    let compiles_gimple = compiles_gimple(&text, &words);
+    let nvlink = Nvlink::read(text.lines().filter_map(|line| line.strip_prefix(prefix)));
+    Ok(Printed { links_device_code: text.contains(BUNDLER), compiles_gimple, nvlink, words })
+}
+
+/// Device links, one for each architecture.
+struct Nvlink {
+    archs: Vec<String>,
+    /// Objects and libraries, as words of a linker that writes a relocatable output.
+    inputs: Vec<OsString>,
+}
+
+impl Nvlink {
+    fn read<'a>(commands: impl Iterator<Item = &'a str>) -> Option<Nvlink> {
+        let links: Vec<Vec<OsString>> = commands.filter(|line| line.starts_with("nvlink ")).map(split).collect();
+        let arch = |words: &Vec<OsString>| {
+            words.iter().find_map(|word| Some(word.to_str()?.strip_prefix("--arch=")?.to_owned()))
+        };
+        let mut inputs = vec![OsString::from("-r")];
+        let mut words = links.first()?.iter().skip(1);
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy();
+            if ["-o", "--host-ccbin"].contains(&&*text) {
+                words.next();
+            } else if !text.starts_with('-') || text.starts_with("-L") || text.starts_with("-l") {
+                inputs.push(word.clone());
+            }
+        }
+        Some(Nvlink { archs: links.iter().filter_map(arch).collect(), inputs })
+    }
+}
+
+/// Variable with the targets that GCC compiles offload code for. Source: GCC, `gcc.cc` and `lto-wrapper.cc`.
+const GCC_TARGETS: &str = "OFFLOAD_TARGET_NAMES=";
+
+/// Option with the program that compiles the bytecode in objects.
+const GCC_PLUGIN: &str = "-plugin-opt=";
+
+/// Returns whether GCC's linker plugin compiles images: it has a target, and the compiler for this target is installed
+/// next to the plugin's program. Without one, GCC links no images, and says nothing.
+fn compiles_gimple(text: &str, words: &[OsString]) -> bool {
+    let Some(targets) = text.lines().find_map(|line| line.strip_prefix(GCC_TARGETS)) else { return false };
+    let options = words.iter().filter_map(|word| word.to_str()?.strip_prefix(GCC_PLUGIN));
+    let mut wrappers = options.filter(|path| path.ends_with("/lto-wrapper"));
+    let Some(directory) = wrappers.next().and_then(|path| Path::new(path).parent()) else { return false };
+    targets.split(':').any(|target| directory.join("accel").join(target).join("mkoffload").exists())
 }
 
 /// Splits a line that a compiler prints into words. A backslash escapes the next character, except in single quotes.
@@ -209,8 +282,13 @@ mod tests {
     fn the_command_line_of_a_linker_is_left_as_it_is() {
         let arguments = ["-pie", "a.o"].map(OsString::from);
         let command = linker_command(OsStr::new("ld.lld"), &arguments).unwrap();
-        let expected =
-            LinkerCommand { program: "ld.lld".into(), arguments: arguments.into(), links_device_code: false };
+        let expected = LinkerCommand {
+            program: "ld.lld".into(),
+            arguments: arguments.into(),
+            links_device_code: false,
+            compiles_gimple: false,
+            nvlink_archs: Vec::new(),
+        };
         assert_eq!(command, expected);
         let arguments = ["link", "-v", "--", "ld.lld", "-pie", "a.o"].map(OsString::from);
         let command = linker_command(OsStr::new("/usr/bin/fatbin"), &arguments).unwrap();

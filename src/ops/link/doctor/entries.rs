@@ -1,8 +1,9 @@
 //! Offload entries without kernels, and kernels without offload entries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::inputs::{Inputs, LinkedFile};
+use super::line::{LinkLine, OutputType};
 use super::problem::{Effect, Problem, ProblemKind};
 use super::remedy;
 use super::resolve::Resolution;
@@ -19,7 +20,7 @@ const OF_THE_RUNTIME: [&str; 4] =
     ["amdgcn.device.init", "amdgcn.device.fini", "nvptx$device$init", "nvptx$device$fini"];
 
 /// Differences between the offload entries and the kernels of the linked images.
-pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
+pub fn find(inputs: &Inputs, resolution: &Resolution, line: &LinkLine) -> Vec<Problem> {
     let mut entries: BTreeMap<OffloadKind, BTreeMap<&str, usize>> = BTreeMap::new();
     for number in resolution.linked() {
         for entry in inputs.objects[number].entries.iter().filter(|entry| entry.is_kernel) {
@@ -29,8 +30,17 @@ pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
     let mut problems: Vec<Problem> =
         resolution.linked().filter_map(|number| tiles_without_code(&inputs.objects[number])).collect();
     for (kind, entries) in entries {
+        if !has_images(kind, &inputs.objects, resolution) {
+            // Images may follow in the link of a relocatable output.
+            if line.placement.output_type != OutputType::Relocatable {
+                problems.extend(without_images(kind, &entries, inputs));
+            }
+            continue;
+        }
         let Some(kernels) = kernels(kind, &inputs.objects, resolution) else { continue };
-        for (&name, &number) in entries.iter().filter(|(name, _)| !kernels.contains_key(**name)) {
+        let host_functions = host_functions(kind, &inputs.objects, resolution);
+        let is_missing = |name: &str| !kernels.contains_key(name) && !host_functions.contains(name);
+        for (&name, &number) in entries.iter().filter(|(name, _)| is_missing(name)) {
             let message = format!("no {} image has kernel {name}; its launch fails", kind.name());
             let kind = ProblemKind::EntryWithoutKernel;
             let object = &inputs.objects[number];
@@ -47,19 +57,42 @@ pub fn find(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
     problems
 }
 
-/// Kernels in the images of a kind; `None` if there are no images, or the kernels of one are unknown.
+/// Returns whether a linked object has images of a kind: its own, those of a wrapper elsewhere, or GCC's bytecode.
+fn has_images(kind: OffloadKind, objects: &[LinkedFile], resolution: &Resolution) -> bool {
+    resolution.linked().any(|number| {
+        let LinkedFile { kernels, inventory, .. } = &objects[number];
+        let has_others =
+            if kind == OffloadKind::OpenMp { inventory.has_gimple } else { !inventory.wrappers.is_empty() };
+        has_others || kernels.iter().any(|image| image.kind == kind)
+    })
+}
+
+/// Returns the problem of the entries of a kind that has no images.
+fn without_images(kind: OffloadKind, entries: &BTreeMap<&str, usize>, inputs: &Inputs) -> Option<Problem> {
+    let (&name, &number) = entries.first_key_value()?;
+    let message = format!("no {} image is linked, and the launch of kernel {name} fails", kind.name());
+    let kind = ProblemKind::EntryWithoutKernel;
+    let own = problem(kind, &inputs.objects[number], None, name, message, remedy::LINK_IMAGES);
+    Some(Problem { count: entries.len(), ..own })
+}
+
+/// Kernels in the images of a kind; `None` if the kernels of one are unknown.
 fn kernels(kind: OffloadKind, objects: &[LinkedFile], resolution: &Resolution) -> Option<BTreeMap<String, Origin>> {
     let mut kernels = BTreeMap::new();
-    let mut has_images = false;
     for number in resolution.linked() {
         for image in objects[number].kernels.iter().filter(|image| image.kind == kind) {
-            has_images = true;
             for name in image.names.as_ref()? {
                 kernels.entry(name.clone()).or_insert((number, image.offset));
             }
         }
     }
-    has_images.then_some(kernels)
+    Some(kernels)
+}
+
+fn host_functions<'a>(kind: OffloadKind, objects: &'a [LinkedFile], resolution: &Resolution) -> BTreeSet<&'a str> {
+    let images = resolution.linked().flat_map(|number| &objects[number].kernels);
+    let functions = images.filter(|image| image.kind == kind).flat_map(|image| &image.host_functions);
+    functions.map(String::as_str).collect()
 }
 
 fn problem(

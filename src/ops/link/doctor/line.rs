@@ -111,6 +111,12 @@ pub struct LinkLine {
     pub placement: Placement,
     /// True if the command links device code and registers the images.
     pub links_device_code: bool,
+    /// True if GCC compiles images from its bytecode in the objects.
+    pub compiles_gimple: bool,
+    /// Architectures that nvlink links device code for.
+    pub nvlink_archs: Vec<String>,
+    /// True if a library uses its own functions before those of others (`-Bsymbolic`).
+    pub binds_symbols: bool,
     /// Scripts that add sections to the default layout.
     pub scripts: Vec<Script>,
     /// Inputs, in order.
@@ -150,13 +156,17 @@ impl LinkLine {
             return Ok(LinkLine {
                 placement,
                 links_device_code: false,
+                compiles_gimple: false,
+                nvlink_archs: Vec::new(),
+                binds_symbols: false,
                 scripts: Vec::new(),
                 inputs: objects.collect(),
             });
         };
         // GCC passes the words of response files on in a temporary response file, and then removes it.
         let given = expand(Path::new(program), arguments.to_vec())?;
-        let LinkerCommand { program, arguments, links_device_code } = driver::linker_command(program, &given)?;
+        let LinkerCommand { program, arguments, links_device_code, compiles_gimple, nvlink_archs } =
+            driver::linker_command(program, &given)?;
         let words = expand(&program, arguments)?;
         let Some(linker) = options.linker.or_else(|| linker(&program, &words)) else {
             return Err(LineError::UnknownLinker { program }.into());
@@ -167,7 +177,19 @@ impl LinkLine {
             base: base(&words)?,
             places_large_last: places_large_last(&words),
         };
-        let mut line = LinkLine { placement, links_device_code, scripts: Vec::new(), inputs: objects.collect() };
+        // Other linkers do not call GCC's plugin for offload code.
+        let compiles_gimple = compiles_gimple && matches!(linker, Linker::Bfd | Linker::Gold);
+        let inputs = objects.collect();
+        let binds_symbols = words.iter().any(|word| word.to_str().is_some_and(|word| word.starts_with("-Bsymbolic")));
+        let mut line = LinkLine {
+            placement,
+            links_device_code,
+            compiles_gimple,
+            nvlink_archs,
+            binds_symbols,
+            scripts: Vec::new(),
+            inputs,
+        };
         let host = HostLine::parse(words).map_err(|missing| LineError::MissingValue { option: missing.option })?;
         line.add_words(&host, &given, options)?;
         Ok(line)

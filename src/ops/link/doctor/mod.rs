@@ -8,23 +8,27 @@
 //!    |  layout: addresses, by the rules of a linker (linkers) and the scripts of the line (script)
 //!    v
 //! overflow: relocations that do not reach their targets
-//! registration, entries, modules: what the offload runtimes will not find, or find twice
+//! registration, entries, host_half, modules: what the offload runtimes will not find, or find twice
 //!    |
 //!    v
 //! problems, and a linker script that moves large device sections out of the way
 //! ```
 //!
-//! Only headers, symbols and relocations are read. Images are read only if two have the same size, or if kernels are
-//! compared with entries.
+//! Only headers, symbols and relocations are read, and images if kernels are compared with entries.
 
+mod device_object;
 mod driver;
 mod entries;
+mod host_half;
 mod inputs;
 mod kernels;
 mod layout;
 mod line;
 mod linkers;
+mod lto_bytecode;
+mod lto_objects;
 mod modules;
+mod nvlink;
 mod object_file;
 mod overflow;
 mod problem;
@@ -33,7 +37,9 @@ mod relocations;
 mod remedy;
 mod resolve;
 mod script;
+mod shared_entries;
 mod suggestion;
+mod targets;
 mod tile_kernels;
 
 use std::ffi::OsString;
@@ -164,9 +170,13 @@ pub fn diagnose(options: &DoctorOptions) -> Result<Diagnosis> {
         }
         sections = layout.into_sections();
     }
-    problems.extend(registration::find(&inputs, &resolution, &line, options)?);
-    problems.extend(entries::find(&inputs, &resolution));
-    problems.extend(modules::find(&inputs.objects, &resolution));
+    problems.extend(registration::find(&inputs, &resolution, &line));
+    problems.extend(entries::find(&inputs, &resolution, &line));
+    problems.extend(host_half::find(&inputs, &resolution, &line));
+    problems.extend(modules::find(&inputs, &resolution, &line));
+    problems.extend(targets::find(&inputs, &resolution));
+    problems.extend(lto_objects::find(&inputs, &resolution));
+    problems.extend(nvlink::find(&inputs, &line));
     let objects = resolution.linked().count();
     let Placement { linker, output_type, .. } = line.placement;
     Ok(Diagnosis { linker, output_type, objects, layout: sections, problems, script: suggested })

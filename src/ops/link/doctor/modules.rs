@@ -2,19 +2,60 @@
 
 use std::collections::BTreeMap;
 
-use super::inputs::LinkedFile;
+use super::inputs::{Inputs, LinkedFile};
+use super::line::{LinkLine, OutputType};
 use super::object_file::Definition;
 use super::problem::{Effect, Problem, ProblemKind};
 use super::remedy;
 use super::resolve::Resolution;
 use fatbin_core::base::range::offset_from;
+use fatbin_core::scan::host_half::LINKED_BINARY;
 
 /// Prefixes of symbols that end in a module ID: clang's for HIP and CUDA, nvcc's for relocatable code. Sources: clang
 /// 22, `CGCUDANV.cpp`; objects of nvcc 13.5.
 const MODULE_SYMBOLS: [&str; 4] = ["__hip_cuid_", "__cuda_cuid_", "__fatbinwrap_", "__cudaRegisterLinkedBinary_"];
 
-/// Finds the symbols that several of the linked objects with device code define.
-pub fn find(objects: &[LinkedFile], resolution: &Resolution) -> Vec<Problem> {
+/// Finds the symbols that several of the linked objects with device code define, and the modules of a device link that a
+/// shared library registers, too.
+pub fn find(inputs: &Inputs, resolution: &Resolution, line: &LinkLine) -> Vec<Problem> {
+    let mut problems = in_objects(&inputs.objects, resolution);
+    if line.placement.output_type != OutputType::Relocatable {
+        problems.extend(in_libraries(inputs, resolution, line));
+    }
+    problems
+}
+
+/// The loader binds the functions that register modules to the first library with their names, and the device link of
+/// the other is never complete.
+fn in_libraries(inputs: &Inputs, resolution: &Resolution, line: &LinkLine) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (name, libraries) in &inputs.exports {
+        let Some(id) = name.strip_prefix(LINKED_BINARY) else { continue };
+        let object = resolution.definition(name).filter(|_| !line.binds_symbols);
+        let object = object.map(|(number, _)| inputs.objects[number].path.as_str());
+        // The first library finds its own functions.
+        let others = libraries.iter().skip(usize::from(object.is_none()));
+        let mut others = others.filter(|library| object.is_some() || !library.binds_symbols);
+        let (Some(other), Some(first)) = (others.next(), object.or_else(|| Some(libraries.first()?.path.as_str())))
+        else {
+            continue;
+        };
+        problems.push(Problem {
+            kind: ProblemKind::DuplicateModuleId,
+            effect: Effect::BrokenOutput,
+            path: first.to_owned(),
+            section: None,
+            offset: None,
+            symbol: Some(name.clone()),
+            count: 1,
+            message: format!("module {id} of its device link is also in {}, and one of them is registered", other.path),
+            remedy: remedy::BIND_MODULES.to_owned(),
+        });
+    }
+    problems
+}
+
+fn in_objects(objects: &[LinkedFile], resolution: &Resolution) -> Vec<Problem> {
     let mut definitions: BTreeMap<&str, Vec<(usize, Definition)>> = BTreeMap::new();
     for number in resolution.linked() {
         for symbol in objects[number].object.symbols.iter().filter(|symbol| !symbol.is_weak) {

@@ -42,6 +42,16 @@ pub enum ProblemKind {
     DuplicateModuleId,
     /// Objects with device code define the same symbol.
     SymbolCollision,
+    /// The host half of an object is incomplete.
+    DamagedObject,
+    /// No input defines the function that launches a kernel.
+    UndefinedStub,
+    /// The device link is for other architectures than an object.
+    MissingArch,
+    /// No input of the device link defines a function or variable for an architecture.
+    UndefinedDeviceSymbol,
+    /// Images set a feature of a processor that others leave open.
+    ConflictingTargets,
 }
 
 /// Effect of a problem.
@@ -55,7 +65,7 @@ pub enum Effect {
 
 impl ProblemKind {
     /// All kinds.
-    pub const ALL: [ProblemKind; 8] = [
+    pub const ALL: [ProblemKind; 13] = [
         ProblemKind::RelocationOverflow,
         ProblemKind::Unregistered,
         ProblemKind::MissingImage,
@@ -64,6 +74,11 @@ impl ProblemKind {
         ProblemKind::KernelWithoutEntry,
         ProblemKind::DuplicateModuleId,
         ProblemKind::SymbolCollision,
+        ProblemKind::DamagedObject,
+        ProblemKind::UndefinedStub,
+        ProblemKind::MissingArch,
+        ProblemKind::UndefinedDeviceSymbol,
+        ProblemKind::ConflictingTargets,
     ];
 
     /// Name in reports.
@@ -77,6 +92,11 @@ impl ProblemKind {
             ProblemKind::KernelWithoutEntry => "kernel-without-entry",
             ProblemKind::DuplicateModuleId => "duplicate-module-id",
             ProblemKind::SymbolCollision => "symbol-collision",
+            ProblemKind::DamagedObject => "damaged-object",
+            ProblemKind::UndefinedStub => "undefined-stub",
+            ProblemKind::MissingArch => "missing-arch",
+            ProblemKind::UndefinedDeviceSymbol => "undefined-device-symbol",
+            ProblemKind::ConflictingTargets => "conflicting-targets",
         }
     }
 }

@@ -1,22 +1,20 @@
 //! Containers that no wrapper registers, wrappers without a container, and images that are registered twice.
+//!
+//! Several objects may hold the same image, each registered by its own wrapper: two source files that instantiate one
+//! template do.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use object::elf;
-
-use super::inputs::{Inputs, LinkedFile, for_each_object};
-use super::line::{LinkLine, OutputType};
+use super::inputs::{Inputs, LinkedFile};
+use super::line::LinkLine;
 use super::object_file::InputSection;
 use super::problem::{Effect, Problem, ProblemKind};
+use super::remedy;
 use super::resolve::Resolution;
-use super::{DoctorOptions, Result, remedy};
-use crate::embed::llvm::RELEASES;
-use fatbin_core::base::bytes::Extent;
+use super::shared_entries;
 use fatbin_core::format::ContainerType;
 use fatbin_core::format::fat_binary_wrapper::{CUDA, HIP};
-use fatbin_core::scan::Source;
 use fatbin_core::scan::inventory::{Container, Wrapper, WrapperKind, WrapperTarget};
-use fatbin_core::target::OffloadKind;
 
 /// Section for images of relocatable CUDA code. nvlink links them.
 const CUDA_RELOCATABLE: &str = "__nv_relfatbin";
@@ -25,12 +23,7 @@ const CUDA_RELOCATABLE: &str = "__nv_relfatbin";
 type Place = (usize, u64);
 
 /// Finds the problems of the registration of images.
-pub fn find(
-    inputs: &Inputs,
-    resolution: &Resolution,
-    line: &LinkLine,
-    options: &DoctorOptions,
-) -> Result<Vec<Problem>> {
+pub fn find(inputs: &Inputs, resolution: &Resolution, line: &LinkLine) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut registered: BTreeMap<Place, Vec<Place>> = BTreeMap::new();
     for number in resolution.linked() {
@@ -59,12 +52,9 @@ pub fn find(
         let message = format!("the image at {:#x} is registered by {} wrappers", place.1, wrappers.len());
         twice(inputs, place, wrappers, message, remedy::LINK_ONE_WRAPPER)
     }));
-    problems.extend(same_images(inputs, &registered, line, options)?);
-    if line.placement.output_type == OutputType::Relocatable {
-        problems.extend(shared_entries(inputs, resolution));
-    }
+    problems.extend(shared_entries::find(inputs, resolution));
     problems.sort_by_cached_key(|problem| problem.kind);
-    Ok(problems)
+    problems
 }
 
 /// Container that a wrapper points to.
@@ -182,78 +172,4 @@ fn twice(inputs: &Inputs, place: Place, wrappers: &[Place], message: String, rem
         message: format!("{message}: {}", names.join(", ")),
         remedy: remedy.to_owned(),
     }
-}
-
-/// Finds registered containers with the same bytes. Only containers of the same size are read.
-fn same_images(
-    inputs: &Inputs,
-    registered: &BTreeMap<Place, Vec<Place>>,
-    line: &LinkLine,
-    options: &DoctorOptions,
-) -> Result<Vec<Problem>> {
-    let mut by_size: BTreeMap<u64, Vec<Place>> = BTreeMap::new();
-    for &(number, offset) in registered.keys() {
-        if let Some(container) = inputs.objects[number].inventory.container_at(offset) {
-            by_size.entry(container.size).or_default().push((number, offset));
-        }
-    }
-    by_size.retain(|_, places| places.len() > 1);
-    let wanted: BTreeMap<Place, u64> =
-        by_size.iter().flat_map(|(&size, places)| places.iter().map(move |&place| (place, size))).collect();
-    if wanted.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut by_hash: BTreeMap<(u64, [u8; 32]), Vec<Place>> = BTreeMap::new();
-    for_each_object(line, options, &mut |number, slice, _| {
-        for (&place, &size) in wanted.range((number, 0)..=(number, u64::MAX)) {
-            if let Ok(bytes) = slice.view().record("container", Extent { offset: place.1, size }) {
-                by_hash.entry((size, hash(bytes.data()))).or_default().push(place);
-            }
-        }
-        Ok(())
-    })?;
-    let same = by_hash.into_values().filter(|places| places.len() > 1);
-    Ok(same
-        .map(|places| {
-            let wrappers: Vec<Place> = places.iter().flat_map(|place| &registered[place]).copied().collect();
-            let message = format!("{} objects register the same image", places.len());
-            twice(inputs, places[0], &wrappers, message, remedy::LINK_ONE_OBJECT)
-        })
-        .collect())
-}
-
-fn hash(bytes: &[u8]) -> [u8; 32] {
-    use sha2::Digest;
-    sha2::Sha256::digest(bytes).into()
-}
-
-/// Finds sections of entries that several wrappers of a relocatable output register. Each wrapper registers the entries
-/// of all parts of the program that the output is linked into.
-fn shared_entries(inputs: &Inputs, resolution: &Resolution) -> Vec<Problem> {
-    let kinds = [OffloadKind::OpenMp, OffloadKind::Cuda, OffloadKind::Hip];
-    let sections: BTreeSet<&str> =
-        RELEASES.iter().flat_map(|release| kinds.map(|kind| release.wrapper.entry_section(kind))).collect();
-    let mut problems = Vec::new();
-    for section in sections {
-        let start = format!("__start_{section}");
-        let mut wrappers = resolution.linked().filter(|&number| inputs.objects[number].object.needs(&start));
-        let (Some(first), others) = (wrappers.next(), wrappers.count()) else { continue };
-        if others == 0 {
-            continue;
-        }
-        let file = &inputs.objects[first];
-        let own = file.object.sections.iter().find(|own| own.name == section && own.has(elf::SHF_ALLOC.0));
-        problems.push(Problem {
-            kind: ProblemKind::RegisteredTwice,
-            effect: Effect::BrokenOutput,
-            path: file.path.clone(),
-            section: own.map(|own| own.name.clone()),
-            offset: own.map(|own| own.offset),
-            symbol: Some(start),
-            count: others + 1,
-            message: format!("{} wrappers in one object register all entries in {section}", others + 1),
-            remedy: remedy::LINK_EACH_ALONE.to_owned(),
-        });
-    }
-    problems
 }

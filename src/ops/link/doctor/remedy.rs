@@ -18,6 +18,9 @@ pub const LINK_OPENMP_BUNDLES: &str = "link with the clang that compiled the obj
 /// Images of DPC++.
 pub const LINK_SYCL: &str = "link with the DPC++ compiler and -fsycl";
 
+/// Bytecode of GCC.
+pub const LINK_GCC: &str = "link with the GCC that compiled the object, its offload compiler, and GNU ld or gold";
+
 /// Relocatable code of CUDA.
 pub const LINK_CUDA: &str = "link the output of nvcc -dlink, too";
 
@@ -30,10 +33,7 @@ pub const COMPILE_AGAIN: &str = "compile the object again, with its device code"
 /// One image in several wrappers.
 pub const LINK_ONE_WRAPPER: &str = "link one of the wrappers";
 
-/// One image in several objects.
-pub const LINK_ONE_OBJECT: &str = "link one of the objects";
-
-/// Several wrappers of the same entries in an object.
+/// Several wrappers of the same entries.
 pub const LINK_EACH_ALONE: &str =
     "link each object by itself with fatbin link -- LINKER -r OBJECT -o OUTPUT, instead of wrapping its images";
 
@@ -45,6 +45,30 @@ pub const COMPILE_TILES: &str = "compile for sm_80 or newer (nvcc -arch), which 
 
 /// A kernel without an entry.
 pub const LINK_HOST_OBJECT: &str = "link the host object that launches it, or remove the kernel";
+
+/// A device link for other architectures.
+pub const LINK_ARCH: &str = "link with the -arch or -gencode options that compiled the object";
+
+/// A device function without code for an architecture.
+pub const COMPILE_ARCH: &str = "compile the object that defines it for the same architectures, and link it";
+
+/// Modules that two libraries register.
+pub const BIND_MODULES: &str = "link every object of the device link into the library, with -Wl,-Bsymbolic, or leave its module to the other library";
+
+/// Images whose targets exclude each other.
+pub const SAME_TARGETS: &str = "compile all objects for the same targets, with the same features";
+
+/// Fat binaries in the bytecode of the host compiler.
+pub const WITHOUT_ASSEMBLY: &str = "compile the objects with nvcc -Xfatbin --no-asm, or without -flto";
+
+/// Entries without any image.
+pub const LINK_IMAGES: &str = "link the objects with their device code, which a tool or an option has removed";
+
+/// An object whose registration is incomplete.
+pub const BUILD_AGAIN: &str = "build the object again, and leave its symbols, relocations and sections as they are";
+
+/// A stub that no input defines.
+pub const DEFINE_KERNEL: &str = "link the object that defines the kernel, or instantiate the template";
 
 /// Objects with the same module ID.
 pub const COMPILE_WITH_ID: &str =
@@ -99,11 +123,19 @@ mod tests {
             LINK_HIP_BUNDLES,
             LINK_OPENMP_BUNDLES,
             LINK_SYCL,
+            LINK_GCC,
             LINK_CUDA,
+            BIND_MODULES,
+            SAME_TARGETS,
+            WITHOUT_ASSEMBLY,
+            LINK_ARCH,
+            COMPILE_ARCH,
+            LINK_IMAGES,
+            BUILD_AGAIN,
+            DEFINE_KERNEL,
             WRAP,
             COMPILE_AGAIN,
             LINK_ONE_WRAPPER,
-            LINK_ONE_OBJECT,
             LINK_EACH_ALONE,
             LINK_DEVICE_CODE,
             LINK_HOST_OBJECT,

@@ -130,6 +130,9 @@ fn embed_image<'data>(
     let own = DeviceImage::identify(view);
     format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
     source.target.check_against(&own, path)?;
+    if form != EmbeddedForm::Raw {
+        source.target.check_existence(&own, path)?;
+    }
     let triple = source.target.triple.as_deref().or(own.triple.as_deref());
     let arch = source.target.arch.as_deref().or(own.arch.as_deref()).unwrap_or_default();
     let image_kind = offload_binary::image_kind_of(own.image_kind);
@@ -324,6 +327,15 @@ impl TargetOverride {
                 Err(ImageError::ArchMismatch { path, specified, found })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Checks that the processor of an image exists. No compiler takes `sm_89a`, and no driver finds code for it.
+    pub(crate) fn check_existence(&self, own: &DeviceImage, path: &Path) -> Result<()> {
+        let arch = self.arch.as_deref().or(own.arch.as_deref()).and_then(nvptx::Arch::parse);
+        match arch.filter(|arch| !arch.may_exist()) {
+            Some(arch) => Err(ImageError::NoSuchArch { path: path.to_owned(), arch }),
+            None => Ok(()),
         }
     }
 }

@@ -7,6 +7,7 @@ use fatbin_core::base::error::Error;
 use fatbin_core::format::ImageKind;
 use fatbin_core::host::HostError;
 use fatbin_core::target::compatibility::FEATURE_RULE;
+use fatbin_core::target::nvptx::Arch;
 
 /// Error in an image to embed.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,14 @@ pub enum ImageError {
     UnknownArch {
         /// File of the image.
         path: PathBuf,
+    },
+    /// No device has the architecture.
+    #[error("{}: no architecture has the name {arch}", path.display())]
+    NoSuchArch {
+        /// File of the image.
+        path: PathBuf,
+        /// The architecture.
+        arch: Arch,
     },
     /// Neither the header nor the user names a triple.
     #[error("{}: no target triple in the header", path.display())]
@@ -114,6 +123,7 @@ impl Coded for ImageError {
             ImageError::Empty { .. } => Code::EmptyImage.into(),
             ImageError::NotADeviceImage { .. } => Code::NotADeviceImage.into(),
             ImageError::UnknownContent { platform: Some(_), .. } => Code::NotADeviceImage.with(Remedy::EmbedUnchanged),
+            ImageError::NoSuchArch { .. } => Code::UnknownTarget.into(),
             ImageError::UnknownArch { path } => Code::UnknownTarget.with(Remedy::SpecifyArch(path.clone())),
             ImageError::UnknownTriple { path } | ImageError::UnknownContent { path, platform: None } => {
                 Code::UnknownTarget.with(Remedy::SpecifyTriple(path.clone()))

@@ -66,6 +66,7 @@ mod pack;
 mod packager;
 mod page;
 #[cfg(unix)]
+mod parts;
 mod paths;
 mod policy_schema;
 mod problems;
@@ -100,6 +101,7 @@ mod stacks;
 #[cfg(target_os = "linux")]
 mod streams;
 mod strip;
+mod stubs;
 mod suggestions;
 mod terminal;
 mod threads;

@@ -13,11 +13,11 @@ pub fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (Vec<String>, Meaning) {
     let sum = |is_counted: fn(CoverageCell<'_>) -> bool| -> usize {
         cells.iter().filter(|(cell, _)| is_counted(*cell)).map(|(_, kernels)| kernels).sum()
     };
-    let gaps = sum(|cell| cell == CoverageCell::Gap);
+    let gaps = sum(|cell| cell.is_gap());
     let none = sum(is_none);
     // Code of several architectures, such as sm_100 and sm_100f, is equally native.
     let mut ways: Vec<(String, Meaning, usize)> = Vec::new();
-    for &(cell, kernels) in cells.iter().filter(|(cell, _)| *cell != CoverageCell::Gap && !is_none(*cell)) {
+    for &(cell, kernels) in cells.iter().filter(|(cell, _)| !cell.is_gap() && !is_none(*cell)) {
         let (text, meaning) = phrase(cell);
         match ways.iter_mut().find(|(known, ..)| *known == text) {
             Some((.., count)) => *count += kernels,
@@ -70,7 +70,7 @@ fn phrase(cell: CoverageCell<'_>) -> (String, Meaning) {
         CoverageCell::Unknown => ("unknown".to_owned(), Meaning::Unsure),
         CoverageCell::Unlinked => ("to be linked".to_owned(), Meaning::Unsure),
         CoverageCell::None | CoverageCell::OtherPlatform => ("nothing".to_owned(), Meaning::Bad),
-        CoverageCell::Gap => ("missing".to_owned(), Meaning::Bad),
+        CoverageCell::Gap(_) => ("missing".to_owned(), Meaning::Bad),
     }
 }
 

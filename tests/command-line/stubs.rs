@@ -66,8 +66,8 @@ fn a_kernel_that_only_ends_or_traps_has_nothing_there() {
             assert_eq!((&gap["absence"], &gap["kernel"]), (&absence.into(), &"answer_kernel".into()), "{context}");
             assert_eq!(document["matrix"]["gaps"].as_array().unwrap().len(), 1, "{context}");
             let screen = sandbox.fatbin("./x").ok();
-            assert!(screen.contains(&format!("{arch} 1 missing")), "{context}: {screen}");
-            assert!(screen.contains("gaps      1 kernel fails on some device"), "{context}: {screen}");
+            assert!(screen.contains(&format!("{arch} 1 without a body")), "{context}: {screen}");
+            assert!(screen.contains("gaps      1 kernel has no body on some device"), "{context}: {screen}");
             sandbox.file(
                 "p.toml",
                 format!("[archs]\ndevices = [\"{arch}\"]\nptx-fallback = \"compute_50\"\n[[kernels]]\nmatch = \".*\"\ndevices = \"all\"\n"),

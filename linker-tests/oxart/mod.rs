@@ -116,10 +116,7 @@ fn edits(directory: &Path) -> Result<()> {
     let writer = writer()?;
     link(directory, &writer, Linker::Bfd)?;
     let read = |name: &str| Step::new(directory, &writer).args(["read", name]).run();
-    std::fs::write(
-        directory.join("new.ptx"),
-        ".version 8.0\n.target sm_80\n.visible .entry k() { bar.sync 0; ret; }\n",
-    )?;
+    std::fs::write(directory.join("new.ptx"), ".version 8.0\n.target sm_80\n.visible .entry k() { ret; }\n")?;
     let before = read("program")?.stdout;
     let ptx = before.lines().find(|line| line.contains("a.ptx")).unwrap_or_default().to_owned();
     ensure!(!ptx.is_empty(), "{before}");

@@ -174,7 +174,7 @@ impl<'a> FileFloors<'a> {
 
     /// Returns whether anything in the file runs on each of these devices, also where no floor is known for it.
     pub fn runs_on(&self, devices: &[Device]) -> bool {
-        let by_program: Vec<CandidateSet<'_>> = program_sets(self.file).filter(|set| set.has_kernels()).collect();
+        let by_program: Vec<CandidateSet<'_>> = program_sets(self.file).filter(CandidateSet::has_kernels).collect();
         let is_selected = |device| by_program.iter().any(|set| set.select_on(device).selected.is_some());
         devices
             .iter()

@@ -334,7 +334,7 @@ impl TargetOverride {
     pub(crate) fn check_existence(&self, own: &DeviceImage, path: &Path) -> Result<()> {
         let arch = self.arch.as_deref().or(own.arch.as_deref()).and_then(nvptx::Arch::parse);
         match arch.filter(|arch| !arch.may_exist()) {
-            Some(arch) => Err(ImageError::NoSuchArch { path: path.to_owned(), arch }),
+            Some(arch) => Err(ImageError::NoSuchArch { path: path.to_owned(), arch: arch.to_string() }),
             None => Ok(()),
         }
     }

@@ -7,7 +7,6 @@ use fatbin_core::base::error::Error;
 use fatbin_core::format::ImageKind;
 use fatbin_core::host::HostError;
 use fatbin_core::target::compatibility::FEATURE_RULE;
-use fatbin_core::target::nvptx::Arch;
 
 /// Error in an image to embed.
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +51,8 @@ pub enum ImageError {
     NoSuchArch {
         /// File of the image.
         path: PathBuf,
-        /// The architecture.
-        arch: Arch,
+        /// Name of the architecture.
+        arch: String,
     },
     /// Neither the header nor the user names a triple.
     #[error("{}: no target triple in the header", path.display())]

@@ -8,6 +8,7 @@
 //! | [`target_ids`] | names of AMD's processors and their features | clang, option `--offload-arch` |
 //! | [`code_object_names`] | names and kernels of code objects | comgr of ROCm 5.2, llvm-readelf |
 //! | [`code_objects`] | code objects and AMD's devices | ld.lld, the inliner of LLVM for generic ones, clang-offload-bundler |
+//! | [`stubs`] | kernels that only end or trap | ptxas and clang, which compile them |
 //! | [`rubin`] | a family of three in all commands | ptxas and nvlink |
 //!
 //! The tools are asked for the architectures that they know, too. So a new release of a tool that knows more, or that
@@ -21,6 +22,7 @@ mod cubins;
 mod nvidia_tools;
 mod ptx;
 mod rubin;
+mod stubs;
 mod target_ids;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +48,7 @@ pub fn trials() -> Vec<Trial> {
         trial("lld", code_objects::agrees_with_lld),
         trial("inliner", code_objects::agrees_with_the_inliner),
         trial("bundler", code_objects::agrees_with_the_bundler),
+        trial("stubs", stubs::agree_with_ptxas_and_clang),
         trial("rubin", rubin::is_a_member_of_the_family_in_every_command),
     ]
 }

@@ -53,11 +53,13 @@ impl Ptxas {
     }
 
     pub fn write_kernel(&self, directory: &Path, target: &str, kernel: &str) -> Result<String> {
+        self.write_text(directory, target, &format!(".visible .entry {kernel}()\n{{\n\tret;\n}}\n"))
+    }
+
+    /// Writes kernels as PTX, and returns the name of the file.
+    pub fn write_text(&self, directory: &Path, target: &str, kernels: &str) -> Result<String> {
         let file = self.file(target);
-        let text = format!(
-            ".version {}\n.target {target}\n.address_size 64\n.visible .entry {kernel}()\n{{\n\tret;\n}}\n",
-            self.version
-        );
+        let text = format!(".version {}\n.target {target}\n.address_size 64\n{kernels}", self.version);
         std::fs::write(directory.join(&file), text)?;
         Ok(file)
     }

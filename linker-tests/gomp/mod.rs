@@ -80,6 +80,21 @@ fn programs(directory: &Path, target: &OffloadTarget) -> Result<()> {
         let (with, without) = (with?, without?);
         ensure!(with == without, "{name}: {with:?} with symbols, {without:?} without");
     }
+    if target.name == "amdgcn" { with_features(directory, target) } else { Ok(()) }
+}
+
+/// Every command agrees about an image whose flags state a feature, which libgomp does not compare. The kernels that
+/// libgomp launches for itself are not the program's.
+fn with_features(directory: &Path, target: &OffloadTarget) -> Result<()> {
+    gcc(directory, target)?.args(["-foffload-options=-march=gfx906", "-o", "gfx906", "a.c"]).run()?;
+    let scan = fatbin(directory, &["scan", "gfx906"])?;
+    ensure!(scan.stdout.contains("gfx906:xnack-"), "{}", scan.error("no feature"));
+    std::fs::write(directory.join("p.toml"), "archs.devices = ['gfx906']\narchs.require = ['gfx906']\n")?;
+    fatbin(directory, &["select", "--device", "gfx906:sramecc-:xnack+", "gfx906"])?;
+    fatbin(directory, &["check", "--asked-hip", "gfx906", "gfx906"])?;
+    fatbin(directory, &["check", "--policy", "p.toml", "gfx906"])?;
+    let inspect = fatbin(directory, &["inspect", "gfx906"])?;
+    ensure!(inspect.stdout.contains("elf, 2 kernels"), "{}", inspect.error("expected the two kernels of the source"));
     Ok(())
 }
 

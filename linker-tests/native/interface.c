@@ -251,7 +251,7 @@ static size_t images_of(const fatbin_source *source) {
     return count;
 }
 
-static const char ptx[] = ".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
+static const char ptx[] = ".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k() { bar.sync 0; ret; }\n";
 
 static void produce(const unsigned char *image, size_t size) {
     fatbin_error *error;

@@ -76,14 +76,14 @@ fn make_page(directory: &Path, name: &str) -> Result<()> {
     }
     if name == "tables" {
         // The cubin is selected on sm_90, and lacks a kernel that the PTX has.
-        let entries = ".entry answer_kernel() { ret; }\n.entry only_in_ptx() { ret; }\n";
+        let entries = ".entry answer_kernel() { bar.sync 0; ret; }\n.entry only_in_ptx() { bar.sync 0; ret; }\n";
         fs::write(directory.join("gap.ptx"), format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}"))?;
         let pack = Step::new(directory, fatbin).args(["pack", "--kind", "cuda", "-o", "gap.fatbin"]);
         pack.arg(fixture("answer-sm_90.cubin")?).arg("gap.ptx").run()?;
         step = step.arg("gap.fatbin");
     }
     if name == "long" {
-        let kernels: String = (0..3000).map(|number| format!(".entry k{number}() {{ ret; }}\n")).collect();
+        let kernels: String = (0..3000).map(|number| format!(".entry k{number}() {{ bar.sync 0; ret; }}\n")).collect();
         fs::write(directory.join("many.ptx"), format!(".version 8.1\n.target sm_80\n.address_size 64\n{kernels}"))?;
         step = step.arg("many.ptx");
     }

@@ -1,6 +1,6 @@
 //! `fatbin inspect`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 
@@ -32,7 +32,7 @@ use fatbin_ops::analyze;
 use fatbin_ops::analyze::coverage::{Coverage, InspectedImages};
 use fatbin_ops::analyze::inspect::InspectedImage;
 use fatbin_ops::analyze::size::PackedFile;
-use fatbin_ops::analyze::survey::{ImageSurvey, PackageSurvey, Survey, holds_no_kernel};
+use fatbin_ops::analyze::survey::{ImageSurvey, PackageSurvey, Survey, content};
 
 /// List kernels with their resource usage and source lines
 ///
@@ -238,11 +238,11 @@ impl Run<'_> {
             each(&mut |inspection| {
                 let Some(nested) = nested.next() else { return };
                 let inside = &mut survey.image_surveys[nested.index];
-                inside.holds_no_kernel = holds_no_kernel(nested.image, &inspection);
+                inside.content = content(nested.image, &inspection);
                 inside.inspection = Some(inspection);
                 take(SurveyPart::Image(nested, inside));
             });
-            survey.mark_empty_images(BTreeSet::new());
+            survey.set_contents(BTreeMap::new());
             take(SurveyPart::End(Box::new(survey)));
             Ok(())
         })

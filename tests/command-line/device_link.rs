@@ -315,7 +315,10 @@ fn containers_without_kernels_need_no_device() {
     assert_eq!(run.status, 0, "{}", run.out);
     assert!(run.out.contains("1 choice: compiled from PTX") && !run.out.contains("nothing in"), "{}", run.out);
     // One with a kernel does.
-    sandbox.file("none.ptx", ".version 7.0\n.target sm_120\n.address_size 64\n.visible .entry other() { ret; }\n");
+    sandbox.file(
+        "none.ptx",
+        ".version 7.0\n.target sm_120\n.address_size 64\n.visible .entry other() { bar.sync 0; ret; }\n",
+    );
     sandbox.fatbin("pack --kind cuda -o b none.ptx").ok();
     sandbox.shell("cc -shared -nostdlib -o lib.so x.s").ok();
     assert_eq!(sandbox.fatbin("select --device sm_90 lib.so").status, 1);
@@ -325,7 +328,7 @@ fn containers_without_kernels_need_no_device() {
 fn a_row_explains_the_first_line_of_requires() {
     let sandbox = Sandbox::new();
     sandbox.fixture("answer-sm_90.cubin", "k.cubin");
-    sandbox.file("k.ptx", ".version 9.5\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n");
+    sandbox.file("k.ptx", ".version 9.5\n.target sm_90\n.address_size 64\n.visible .entry k() { bar.sync 0; ret; }\n");
     sandbox.fatbin("pack --kind cuda -o a k.cubin k.ptx").ok();
     let run = sandbox.fatbin("requires a");
     let text = run.ok();

@@ -57,7 +57,7 @@ fn matrix_shows_the_devices_on_which_kernels_run() {
     let sandbox = Sandbox::new();
     let ptx = |entries: &str| format!(".version 8.1\n.target sm_90\n.address_size 64\n{entries}");
     sandbox.fixture("answer-sm_90.cubin", "a").fixture("answer-gfx90a.hsaco", "g");
-    sandbox.file("b.ptx", ptx(".entry answer_kernel() { ret; } .entry _Z4morePi() { ret; }"));
+    sandbox.file("b.ptx", ptx(".entry answer_kernel() { bar.sync 0; ret; } .entry _Z4morePi() { bar.sync 0; ret; }"));
     sandbox.fatbin("pack --kind cuda -o c.fatbin a b.ptx").ok();
     let table = "\
 2 kernels, 3 devices, 1 with gaps
@@ -97,7 +97,7 @@ fn matrix_shows_the_devices_on_which_kernels_run() {
             "kernels": [
                 {
                     "name": "_Z4morePi", "demangled": "more(int*)", "archs": ["sm_90 ptx"], "missing": ["sm_90"],
-                    "devices": [cell("sm_90", "gap", None), cell("sm_120", "jit-ptx", Some("sm_90"))]
+                    "devices": [json!({"device": "sm_90", "state": "gap", "absence": "absent"}), cell("sm_120", "jit-ptx", Some("sm_90"))]
                 },
                 {
                     "name": "answer_kernel", "archs": ["sm_90", "sm_90 ptx"], "missing": [],
@@ -105,7 +105,7 @@ fn matrix_shows_the_devices_on_which_kernels_run() {
                 }
             ],
             "gaps": [
-                {"path": "c.fatbin", "kernel": "_Z4morePi", "device": "sm_90", "selected": 0, "holder": 1}
+                {"path": "c.fatbin", "kernel": "_Z4morePi", "device": "sm_90", "selected": 0, "absence": "absent", "holder": 1}
             ]
         }
     });

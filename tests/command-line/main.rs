@@ -69,6 +69,7 @@ mod pack;
 mod packager;
 mod page;
 #[cfg(unix)]
+mod parts;
 mod paths;
 mod policy_schema;
 mod problems;
@@ -104,6 +105,7 @@ mod stated_targets;
 #[cfg(target_os = "linux")]
 mod streams;
 mod strip;
+mod stubs;
 mod suggestions;
 mod terminal;
 mod threads;

@@ -159,6 +159,20 @@ fn libraries_of_others_are_not_judged_with_a_package() {
     assert_eq!(sandbox.fatbin("check --policy p.toml a.whl").status, 1);
     sandbox.file("p.toml", "[package]\ndevices = [\"H100\"]\n");
     sandbox.fatbin("check --policy p.toml a.whl").ok();
+    // The rules about the code of each file, too.
+    let rules = "[archs]\ndevices = [\"H100\"]\nrequire = [\"sm_90\"]\nonly = [\"sm_90\"]\n\
+                 [[kernels]]\nmatch = \".*\"\ndevices = [\"H100\"]\n";
+    sandbox.file("p.toml", rules);
+    for command in ["check --policy p.toml", "check --asked 9.0"] {
+        let out = sandbox.fatbin(&format!("{command} a.whl")).ok();
+        assert!(out.contains(line), "{command}: {out}");
+    }
+    let json: Value = serde_json::from_str(&sandbox.fatbin("check --json --policy p.toml a.whl").out).unwrap();
+    assert_eq!(json["not_judged"], serde_json::json!(["libcuda-0a1b2c3d.so.1"]));
+    // A package of such libraries alone is judged by them.
+    std::fs::create_dir_all(sandbox.path("b/b.libs")).unwrap();
+    std::fs::rename(sandbox.path("driver.fatbin"), sandbox.path("b/b.libs/libcuda-0a1b2c3d.so.1")).unwrap();
+    assert_eq!(sandbox.fatbin("check --asked 9.0 b").status, 1);
 }
 
 #[test]

@@ -67,3 +67,26 @@ fn an_architecture_that_does_not_exist_runs_nowhere() {
     assert_eq!(run.status, 1, "{}", run.out);
     assert!(run.out.contains("no architecture has the name sm_89a"), "{}", run.out);
 }
+
+#[test]
+fn no_code_is_written_for_an_architecture_that_does_not_exist() {
+    let sandbox = Sandbox::new();
+    for (arch, exists) in [("sm_89a", false), ("sm_82", false), ("sm_90f", false), ("sm_90a", true), ("sm_131a", true)]
+    {
+        sandbox.file("a.ptx", format!(".version 8.0\n.target {arch}\n.address_size 64\n.visible .entry k(){{ret;}}\n"));
+        for command in [
+            "pack --kind cuda -o x a.ptx",
+            "pack -o x a.ptx",
+            "wrap --kind cuda --entry k=stub -o x.o a.ptx",
+            "wrap --kind openmp -o x.o a.ptx",
+        ] {
+            let run = sandbox.fatbin(command);
+            let message = format!("a.ptx: no architecture has the name {arch}\n");
+            assert_eq!((run.status == 0, run.err.ends_with(&message)), (exists, !exists), "{command}: {}", run.err);
+        }
+        let run = sandbox.fatbin(&format!("bundle --type o -o x --target cuda-nvptx64-nvidia-cuda--{arch}=a.ptx"));
+        assert_eq!(run.status == 0, exists, "{}", run.err);
+        // Unchanged bytes are the caller's business.
+        sandbox.fatbin("wrap --kind openmp --raw -o x.o a.ptx").ok();
+    }
+}

@@ -7,7 +7,7 @@ use crate::schema::check_document;
 
 /// Returns PTX of a version of the ISA for an architecture.
 fn ptx(version: &str, arch: &str) -> String {
-    format!(".version {version}\n.target {arch}\n.address_size 64\n.visible .entry k() {{ ret; }}\n")
+    format!(".version {version}\n.target {arch}\n.address_size 64\n.visible .entry k() {{ bar.sync 0; ret; }}\n")
 }
 
 /// Returns a directory with a cubin `a`, PTX `b`, and AMD code `g`.

@@ -201,3 +201,21 @@ fn devices_have_the_names_of_ocloc_in_every_option() {
         run.out
     );
 }
+
+/// Every GPU of Intel compiles SPIR-V, also one that no image names.
+#[test]
+fn spirv_serves_a_device_of_a_policy() {
+    let sandbox = Sandbox::new();
+    // Capability Kernel and execution model Kernel instead of Shader and GLCompute.
+    let mut kernel = crate::select::shader();
+    kernel[24] = 6;
+    kernel[32] = 2;
+    kernel[44] = 6;
+    sandbox.file("k.spv", kernel);
+    sandbox.fatbin("pack -o a --image file=k.spv,triple=spir64-unknown-unknown,kind=sycl").ok();
+    for policy in ["archs.devices = ['intel_gpu_arl_h']", "archs.devices = ['arl-h']", "package.devices = ['arl-h']"] {
+        sandbox.file("policy.toml", policy);
+        sandbox.fatbin("check --policy policy.toml a").ok();
+    }
+    sandbox.fatbin("select --device arl-h a").ok();
+}

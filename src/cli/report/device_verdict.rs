@@ -5,7 +5,7 @@ use console::measure_text_width;
 use super::style::Meaning;
 use super::text::{printable, shorten};
 use fatbin_core::target::runs_on::LoadMethod;
-use fatbin_ops::analyze::coverage::CoverageCell;
+use fatbin_ops::analyze::coverage::{Absence, CoverageCell};
 
 /// Formats how the kernels run on a device, in clauses: the most frequent way, then the others with their numbers, the
 /// worst last. Where most kernels have no code, the first clause states how many have some.
@@ -13,11 +13,12 @@ pub fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (Vec<String>, Meaning) {
     let sum = |is_counted: fn(CoverageCell<'_>) -> bool| -> usize {
         cells.iter().filter(|(cell, _)| is_counted(*cell)).map(|(_, kernels)| kernels).sum()
     };
-    let gaps = sum(|cell| cell == CoverageCell::Gap);
+    let gaps = sum(|cell| cell == CoverageCell::Gap(Absence::Absent));
+    let stubs = sum(|cell| matches!(cell, CoverageCell::Gap(Absence::Stub(_))));
     let none = sum(is_none);
     // Code of several architectures, such as sm_100 and sm_100f, is equally native.
     let mut ways: Vec<(String, Meaning, usize)> = Vec::new();
-    for &(cell, kernels) in cells.iter().filter(|(cell, _)| *cell != CoverageCell::Gap && !is_none(*cell)) {
+    for &(cell, kernels) in cells.iter().filter(|(cell, _)| !cell.is_gap() && !is_none(*cell)) {
         let (text, meaning) = phrase(cell);
         match ways.iter_mut().find(|(known, ..)| *known == text) {
             Some((.., count)) => *count += kernels,
@@ -25,14 +26,16 @@ pub fn verdict(cells: &[(CoverageCell<'_>, usize)]) -> (Vec<String>, Meaning) {
         }
     }
     let Some((first, others)) = ways.split_first() else {
-        let text = if gaps > 0 { format!("{gaps} missing") } else { "nothing".to_owned() };
-        return (vec![text], Meaning::Bad);
+        let lacking = [(stubs, "without a body"), (gaps, "missing")];
+        let lacking = lacking.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let lacking: Vec<String> = lacking.collect();
+        return (if lacking.is_empty() { vec!["nothing".to_owned()] } else { lacking }, Meaning::Bad);
     };
     let (text, meaning, kernels) = first;
     let is_few = none > *kernels;
     let mut parts = vec![if is_few { format!("only {kernels} {text}") } else { text.clone() }];
     parts.extend(others.iter().map(|(text, _, kernels)| format!("{kernels} {text}")));
-    let rest = [(if is_few { 0 } else { none }, "without code"), (gaps, "missing")];
+    let rest = [(if is_few { 0 } else { none }, "without code"), (stubs, "without a body"), (gaps, "missing")];
     parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     let meaning = match parts.len() {
         _ if gaps > 0 || is_few => Meaning::Bad,
@@ -70,7 +73,7 @@ fn phrase(cell: CoverageCell<'_>) -> (String, Meaning) {
         CoverageCell::Unknown => ("unknown".to_owned(), Meaning::Unsure),
         CoverageCell::Unlinked => ("to be linked".to_owned(), Meaning::Unsure),
         CoverageCell::None | CoverageCell::OtherPlatform => ("nothing".to_owned(), Meaning::Bad),
-        CoverageCell::Gap => ("missing".to_owned(), Meaning::Bad),
+        CoverageCell::Gap(_) => ("missing".to_owned(), Meaning::Bad),
     }
 }
 

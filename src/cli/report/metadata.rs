@@ -1,6 +1,8 @@
 //! `metadata`: the part of a package's metadata that its device code determines, in the formats of other programs, and
 //! as a document of schema `fatbin.metadata/1`.
 
+use std::collections::BTreeSet;
+
 use fatbin_core::base::json::{JsonWriter, json_document, to_indented_json, to_pretty_json};
 use fatbin_core::target::nvptx::{self, Suffix};
 use fatbin_ops::analyze::metadata::{Backend, DeviceCode, VersionSpec, conda, hugging_face, wheel_variant};
@@ -35,7 +37,8 @@ pub fn metadata_json(package: &DeviceCode, files: &[FileCode], cuda: Option<&str
 }
 
 fn backend(json: &mut JsonWriter, code: &DeviceCode, backend: Backend, cuda: Option<&str>) {
-    let machine_code: Vec<String> = code.amd.iter().cloned().collect();
+    let machine_code: BTreeSet<&str> = code.amd.iter().map(|code| code.id.as_str()).collect();
+    let machine_code: Vec<&str> = machine_code.into_iter().collect();
     match backend {
         Backend::Cuda => {
             json.field("type", "cuda");

@@ -14,7 +14,12 @@ pub fn write_not_judged<'a>(json: &mut JsonWriter, libraries: impl Iterator<Item
 
 /// Returns a line about libraries of others; empty if there are none.
 pub fn not_judged<'a>(libraries: impl Iterator<Item = &'a VendoredLibrary>, screen: &Screen) -> String {
-    let names: Vec<String> = libraries.map(|library| printable(&library.name)).collect();
+    names_not_judged(libraries.map(|library| library.name.as_str()), screen)
+}
+
+/// Returns a line about libraries of others by their names; empty if there are none.
+pub fn names_not_judged<'a>(names: impl Iterator<Item = &'a str>, screen: &Screen) -> String {
+    let names: Vec<String> = names.map(printable).collect();
     if names.is_empty() {
         return String::new();
     }

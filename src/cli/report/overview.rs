@@ -1,7 +1,7 @@
 //! One screen about files: what they are, their bytes, devices, driver, gaps and damage, and the next commands. All
 //! figures are computed by `analyze`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use console::measure_text_width;
@@ -18,7 +18,7 @@ use fatbin_core::base::bytes::total;
 use fatbin_core::format::readers::Product;
 use fatbin_core::image::short_name;
 use fatbin_core::target::gpu_names;
-use fatbin_ops::analyze::coverage::{Coverage, CoverageCell};
+use fatbin_ops::analyze::coverage::{Absence, Coverage, CoverageCell};
 use fatbin_ops::analyze::select::{FileFloors, NamedDevice, Need};
 use fatbin_ops::analyze::size::{PackageSizes, Size};
 use fatbin_ops::analyze::survey::Survey;
@@ -271,7 +271,11 @@ impl View<'_, '_> {
     fn devices(&self) -> String {
         let coverage = &self.overview.coverage;
         if coverage.kernels.is_empty() {
-            return self.line("devices", "no kernels that can be read");
+            let reasons: BTreeSet<&str> = coverage.not_inspected.keys().map(|images| images.reason).collect();
+            let reasons: Vec<&str> = reasons.into_iter().collect();
+            let text =
+                if reasons.is_empty() { "no kernels".to_owned() } else { format!("not read: {}", reasons.join("; ")) };
+            return self.items("devices", " ", &plain(text.split(' ').map(str::to_owned)), MAX_GAP_LINES);
         }
         let cells = coverage.cells_by_device();
         let width = self.width.saturating_sub(LABEL + measure_text_width(SEPARATOR.trim_end()));
@@ -328,9 +332,17 @@ impl View<'_, '_> {
         let families = coverage.families();
         let with_gaps = families.iter().filter(|it| coverage.family_cells(it).iter().any(|cell| cell.gaps > 0));
         let names: Vec<String> = with_gaps.map(|family| printable(&short_name(&family.name, FAMILY_WIDTH))).collect();
-        let fail = if kernels == 1 { "fails" } else { "fail" };
-        let mut items = vec![(counted(kernels, "kernel"), Some(Meaning::Bad))];
-        items.extend(plain([format!("{fail} on some device:")]));
+        let fails = |kernel| coverage.cells(kernel).any(|cell| cell == CoverageCell::Gap(Absence::Absent));
+        let failing = coverage.kernels.iter().filter(|kernel| fails(kernel)).count();
+        let (lack, meaning) = match (failing, kernels) {
+            (0, 1) => ("has no body on some device:", Meaning::Unsure),
+            (0, _) => ("have no body on some device:", Meaning::Unsure),
+            (1, 1) => ("fails on some device:", Meaning::Bad),
+            (count, _) if count == kernels => ("fail on some device:", Meaning::Bad),
+            _ => ("fail or have no body on some device:", Meaning::Bad),
+        };
+        let mut items = vec![(counted(kernels, "kernel"), Some(meaning))];
+        items.extend(plain([lack.to_owned()]));
         let last = names.len().min(MAX_FAMILIES).saturating_sub(1);
         let shown = names.iter().take(MAX_FAMILIES).enumerate();
         items.extend(plain(shown.map(|(index, name)| if index < last { format!("{name},") } else { name.clone() })));

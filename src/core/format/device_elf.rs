@@ -106,7 +106,8 @@ fn read_headers<'data, H: FileHeader<Endian = Endianness>>(
         elf::EM_AMDGPU => code_object.triple(),
         _ => triple::of_machine(machine, endian.is_little_endian()),
     };
-    let is_unlinked = machine == elf::EM_AMDGPU && header.e_type(endian) == elf::ET_REL;
+    let is_gpu = [elf::EM_AMDGPU, elf::EM_CUDA].contains(&machine);
+    let is_unlinked = is_gpu && header.e_type(endian) == elf::ET_REL;
     let is_debug_only = is_debug_only(header, endian, view);
     Ok(DeviceElf { triple, arch, cubin, is_unlinked, is_debug_only, size })
 }

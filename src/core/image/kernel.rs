@@ -59,6 +59,9 @@ pub struct Kernel {
     /// Version of the Metal language that it is compiled from (Apple).
     #[doc(hidden)]
     pub language: Option<Language>,
+    /// What it does, if it has no body.
+    #[doc(hidden)]
+    pub stub: Option<Stub>,
     /// First line of its source, according to the debug information.
     pub source: Option<SourceLine>,
 }
@@ -70,6 +73,33 @@ impl Kernel {
         match (self.vgpr_spills, self.sgpr_spills) {
             (None, None) => None,
             (vector, scalar) => Some(total(vector.into_iter().chain(scalar))),
+        }
+    }
+}
+
+/// What a kernel without a body does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stub {
+    /// It ends.
+    Exit,
+    /// It traps.
+    Trap,
+}
+
+impl Stub {
+    /// Name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stub::Exit => "exit",
+            Stub::Trap => "trap",
+        }
+    }
+
+    /// The verb that says what the kernel does.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Stub::Exit => "ends at once",
+            Stub::Trap => "traps",
         }
     }
 }

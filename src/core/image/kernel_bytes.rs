@@ -276,7 +276,7 @@ fn kernel_of_section<'a>(name: &'a str, numbers: &NameMap<&str, usize>) -> Optio
 }
 
 /// Returns the file range of `size` bytes at an address in a section.
-fn range_in<W: Width>(
+pub fn range_in<W: Width>(
     section: &ElfSection<'_, '_, W>,
     address: u64,
     size: u64,

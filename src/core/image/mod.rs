@@ -31,6 +31,7 @@ mod patch_tokens;
 mod ptx;
 mod short_name;
 mod spirv;
+mod stub;
 mod tile_ir;
 mod yaml;
 mod zebin;
@@ -44,7 +45,7 @@ pub use demangle::{Demangler, demangle};
 pub use family::{family, versions, without_versions};
 pub use figure::Figure;
 pub use generated_names::stable_name;
-pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine};
+pub use kernel::{ConstantBank, Kernel, Parameter, SourceLine, Stub};
 pub use kernel_bytes::kernel_codes;
 pub use kernel_bytes::{Bodies, ByteOptions, ImageBreakdown, KernelBytes, image_breakdown};
 pub use parts::{ImageParts, Part, image_parts};
@@ -185,13 +186,40 @@ pub fn kernels(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> 
     }
 }
 
-/// Returns whether an image was read completely and holds no kernel.
-pub fn holds_no_kernel(image_kind: ImageKind, view: View<'_>) -> bool {
-    let inspection = match image_kind {
-        ImageKind::Elf => elf_image(view, Parts::Kernels),
-        _ => inspect_mangled(image_kind, view),
-    };
-    inspection.kernels.is_empty() && inspection.not_inspected.is_none() && inspection.problems.is_empty()
+/// What a runtime that selects an image finds in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KernelContent {
+    /// No kernel.
+    Nothing,
+    /// Only kernels without a body.
+    Stubs,
+    /// Kernels; also for an image that was not read completely.
+    #[default]
+    Kernels,
+}
+
+impl Inspection {
+    /// Returns what the image holds.
+    #[doc(hidden)]
+    pub fn content(&self) -> KernelContent {
+        if self.not_inspected.is_some() || !self.problems.is_empty() {
+            KernelContent::Kernels
+        } else if self.kernels.is_empty() {
+            KernelContent::Nothing
+        } else if self.kernels.iter().all(|kernel| kernel.stub.is_some()) {
+            KernelContent::Stubs
+        } else {
+            KernelContent::Kernels
+        }
+    }
+}
+
+/// Reads what an image holds.
+pub fn kernel_content(image_kind: ImageKind, view: View<'_>) -> KernelContent {
+    match image_kind {
+        ImageKind::Elf => elf_image(view, Parts::Kernels).content(),
+        _ => inspect_mangled(image_kind, view).content(),
+    }
 }
 
 /// Parts of an image to inspect.

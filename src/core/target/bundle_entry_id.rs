@@ -107,6 +107,14 @@ pub enum InvalidBundleEntryId {
         /// Reason why the target ID is invalid.
         cause: InvalidTargetId,
     },
+    /// NVIDIA has no such architecture.
+    #[error("{id:?}: no architecture has the name {arch}")]
+    Architecture {
+        /// The ID.
+        id: String,
+        /// The architecture.
+        arch: nvptx::Arch,
+    },
 }
 
 impl Coded for InvalidBundleEntryId {
@@ -117,7 +125,8 @@ impl Coded for InvalidBundleEntryId {
             | InvalidBundleEntryId::Triple { .. }
             | InvalidBundleEntryId::Subarch { .. }
             | InvalidBundleEntryId::Processor { .. }
-            | InvalidBundleEntryId::Family { .. } => Code::InvalidEntryId.into(),
+            | InvalidBundleEntryId::Family { .. }
+            | InvalidBundleEntryId::Architecture { .. } => Code::InvalidEntryId.into(),
             InvalidBundleEntryId::TargetId { cause, .. } => cause.class(),
         }
     }
@@ -161,6 +170,9 @@ impl<'data> BundleEntryId<'data> {
         }
         if let Some(Err(cause)) = parsed.target_id.map(TargetId::parse) {
             return Err(InvalidBundleEntryId::TargetId { id: owned(), cause });
+        }
+        if let Some(arch) = parsed.target_id.and_then(nvptx::Arch::parse).filter(|arch| !arch.may_exist()) {
+            return Err(InvalidBundleEntryId::Architecture { id: owned(), arch });
         }
         parsed.check_subarch(id).map(|()| parsed)
     }
@@ -400,6 +412,10 @@ mod tests {
             (
                 "hip-amdgpu7-amd-amdhsa--",
                 "\"hip-amdgpu7-amd-amdhsa--\": no code runs on all processors of amdgpu7-amd-amdhsa; add a processor",
+            ),
+            (
+                "openmp-nvptx64-nvidia-cuda--sm_89a",
+                "\"openmp-nvptx64-nvidia-cuda--sm_89a\": no architecture has the name sm_89a",
             ),
             ("hip-amdgcn-amd-amdhsa--gfx9999", "\"hip-amdgcn-amd-amdhsa--gfx9999\": unknown processor \"gfx9999\""),
             (

@@ -10,7 +10,7 @@ mod package;
 pub use names::{KernelNames, ShownNames};
 pub use package::PackageSurvey;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::analyze::host_runtime::HostRuntime;
 use crate::analyze::requires::{ToolkitBytes, unread_toolkit};
@@ -19,7 +19,7 @@ use fatbin_core::base::bytes::Limits;
 use fatbin_core::base::codec;
 use fatbin_core::base::error::{Error, Malformed, Result};
 use fatbin_core::base::file_path::FilePath;
-use fatbin_core::image::{self, Inspection};
+use fatbin_core::image::{self, Inspection, KernelContent, Stub};
 use fatbin_core::scan::inspect::inspect_with;
 use fatbin_core::scan::inventory::{CudaCode, File, Image, origin};
 use fatbin_core::scan::{ImageRef, InputSlice, Outcome, Scan, ScannedFile};
@@ -31,7 +31,7 @@ pub struct SurveyOptions {
     pub inspection: bool,
     /// Kernels are read to find problems, and left out of the results.
     pub without_kernels: bool,
-    /// The images that hold no kernel. Inspections find them, too.
+    /// The images that hold no kernel or only stubs. Inspections find them, too.
     pub empty_images: bool,
     /// With kernels, their demangled names.
     pub demangled: bool,
@@ -72,27 +72,29 @@ pub struct Survey {
 pub struct ImageSurvey {
     /// Kernels and debug information.
     pub inspection: Option<Inspection>,
-    /// True if the inspection is complete, and found no kernel in code that could hold some.
-    pub holds_no_kernel: bool,
+    /// What a complete inspection found in code that could hold kernels.
+    pub content: KernelContent,
     /// Paths on the machine where it was built, or the reason why they cannot be read.
     pub build_paths: Option<Result<Vec<String>, Malformed>>,
     /// Properties of a compressed cubin that its container does not state, or the reason why they cannot be read.
     pub cuda: Option<Result<CudaCode, Malformed>>,
     /// Numbers of the names of the kernels that a [`PackageSurvey`] has taken.
     pub names: Box<[u32]>,
+    /// Those of kernels without a body, in order.
+    pub stubs: Box<[(u32, Stub)]>,
 }
 
 impl Survey {
     /// Surveys a file, and calls `visit` with the survey of each image before the later ones are read.
     pub fn of(scanned: ScannedFile, wanted: SurveyOptions, visit: &mut dyn FnMut(&mut ImageSurvey)) -> Result<Survey> {
         let mut host = None;
-        let mut empty = BTreeSet::new();
+        let mut contents = BTreeMap::new();
         let image_surveys = if wanted.any() {
             let scan = scanned.open()?;
             host = wanted.host.then(|| HostRuntime::read(scan.source())).transpose()?;
             let image_surveys = map_all(&scan, |image| survey_image(image, wanted), visit);
             if wanted.empty_images && !wanted.inspection {
-                empty = scan.images_without_kernels();
+                contents = scan.contents();
             }
             scan.source().input().check_unchanged()?;
             image_surveys
@@ -102,16 +104,18 @@ impl Survey {
         let packed = PackedFile::new(&scanned);
         let limits = scanned.limits();
         let mut survey = Survey { file: scanned.into_file(), image_surveys, host, packed, limits };
-        survey.mark_empty_images(empty);
+        survey.set_contents(contents);
         Ok(survey)
     }
 
-    /// Records in the inventory the images that hold no kernel: these, and those that an inspection has found.
-    pub fn mark_empty_images(&mut self, mut empty: BTreeSet<usize>) {
-        let inspected = self.image_surveys.iter().enumerate().filter(|(_, inside)| inside.holds_no_kernel);
-        empty.extend(inspected.map(|(index, _)| index));
-        if !empty.is_empty() {
-            self.file.mark_without_kernels(&empty);
+    /// Records in the inventory which images hold no kernel or only stubs: these, and those that an inspection has
+    /// found.
+    pub fn set_contents(&mut self, mut contents: BTreeMap<usize, KernelContent>) {
+        let inspected = self.image_surveys.iter().enumerate();
+        let inspected = inspected.filter(|(_, inside)| inside.content != KernelContent::Kernels);
+        contents.extend(inspected.map(|(index, inside)| (index, inside.content)));
+        if !contents.is_empty() {
+            self.file.set_contents(&contents);
         }
     }
 
@@ -169,10 +173,9 @@ pub fn map_all<R: Send>(
     results
 }
 
-/// Returns whether a complete inspection found no kernel in code that could hold some.
-pub fn holds_no_kernel(image: &Image, inspection: &Inspection) -> bool {
-    let is_complete = inspection.not_inspected.is_none() && inspection.problems.is_empty();
-    image.may_hold_no_kernel() && is_complete && inspection.kernels.is_empty()
+/// Returns what an inspection found in code that could hold kernels.
+pub fn content(image: &Image, inspection: &Inspection) -> KernelContent {
+    if image.has_content() { inspection.content() } else { KernelContent::Kernels }
 }
 
 fn survey_image(image: &ImageRef<'_>, wanted: SurveyOptions) -> ImageSurvey {
@@ -183,7 +186,7 @@ fn survey_image(image: &ImageRef<'_>, wanted: SurveyOptions) -> ImageSurvey {
             let found = read(kind, view);
             if wanted.demangled { found.demangled(view, demangler) } else { found }
         });
-        inside.holds_no_kernel = holds_no_kernel(image, &inspection);
+        inside.content = content(image, &inspection);
         if wanted.without_kernels {
             inspection.kernels = Vec::new();
         }

@@ -4,16 +4,18 @@ use super::proof_status::ProofStatus;
 use super::ptx_assembler::Assembly;
 use super::target::PolicyTarget;
 use super::verdict::ImageLocation;
+use crate::analyze::select::is_for_libgomp;
 use crate::analyze::survey::{ImageSurvey, Survey};
 use fatbin_core::base::bytes::total;
 use fatbin_core::base::codec::{Codec, is_compressed};
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::ImageKind;
+use fatbin_core::image::KernelContent;
 use fatbin_core::scan::inventory::{CodeRole, Container, DeviceLinks, FileFormat, Image, NestedImage, Registration};
 use fatbin_core::target::nvcc_names::NvccForm;
 use fatbin_core::target::runs_on::Incompatibility;
 use fatbin_core::target::triple::is_vulkan;
-use fatbin_core::target::{OffloadKind, TargetId, natural_order, nvptx};
+use fatbin_core::target::{OffloadKind, TargetId, amdgpu, natural_order, nvptx};
 
 /// Facts about a file.
 pub struct FileFacts<'a> {
@@ -103,8 +105,9 @@ impl ImageCode {
             ImageCode::For(target) if role == CodeRole::LeftBehind => {
                 ImageCode::Unneeded(format!("{target} (not loaded)"))
             }
-            ImageCode::For(target) if !is_code_of_file && image.holds_no_kernel => {
-                ImageCode::Unneeded(format!("{target} (no kernels)"))
+            ImageCode::For(target) if !is_code_of_file && image.content != KernelContent::Kernels => {
+                let content = if image.content == KernelContent::Stubs { "stubs" } else { "no kernels" };
+                ImageCode::Unneeded(format!("{target} ({content})"))
             }
             // libomptarget compiles bitcode for the processor when it loads it (clang -fopenmp-target-jit).
             ImageCode::Intermediate(arch) if is_linked && is_registered_bitcode(image) => {
@@ -171,6 +174,19 @@ impl ImageCode {
     }
 }
 
+fn code(nested: &NestedImage<'_>, is_linked: bool, links: &DeviceLinks<'_>) -> ImageCode {
+    let code = ImageCode::of(nested.image, is_linked, links.is_code_of_file(nested), links.role_of(nested));
+    match code {
+        // libgomp compares processors, and no features.
+        ImageCode::For(PolicyTarget::Native(name))
+            if is_for_libgomp(nested.container().container_type, nested.image) =>
+        {
+            ImageCode::For(PolicyTarget::Native(amdgpu::processor(&name).to_owned()))
+        }
+        code => code,
+    }
+}
+
 impl<'a> FileFacts<'a> {
     pub fn new(survey: &'a Survey) -> Self {
         let mut sizes = StoredSizes::default();
@@ -180,7 +196,7 @@ impl<'a> FileFacts<'a> {
             number: nested.index,
             image: nested.image,
             inside,
-            code: ImageCode::of(nested.image, is_linked, links.is_code_of_file(&nested), links.role_of(&nested)),
+            code: code(&nested, is_linked, &links),
             codec: codec(&nested),
             stored: sizes.of(&nested),
             is_code_of_file: links.is_code_of_file(&nested),

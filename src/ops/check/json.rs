@@ -33,6 +33,7 @@ impl Verdict {
             json.field("outcome", evaluation.outcome.name());
             write(&json.take());
         });
+        json.optional("not_judged", Some(&self.not_judged).filter(|names| !names.is_empty()));
         json.end();
         write(&json.take());
     }

@@ -87,6 +87,9 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// Outcome of every rule for every file that it was evaluated on, in the same order.
     pub evaluations: Vec<Evaluation>,
+    /// Names of libraries of others that rules about code have left out.
+    #[doc(hidden)]
+    pub not_judged: Vec<String>,
     /// Numbers of evaluations that are not listed, by outcome.
     #[doc(hidden)]
     pub unlisted: [usize; Outcome::ALL.len()],

@@ -197,8 +197,8 @@ fn compare_selections(
         let mut kept = set.candidates.iter().filter_map(|candidate| new_number(candidate.number));
         let new_set = kept.next().and_then(|number| set_of_image.get(number).copied().flatten());
         for device in devices {
-            let expected: Option<Vec<usize>> = set.selected_on(device).into_iter().map(new_number).collect();
-            let found = new_set.map_or(Vec::new(), |set| set.selected_on(device));
+            let expected: Option<Vec<usize>> = set.taken_on(device).into_iter().map(new_number).collect();
+            let found = new_set.map_or(Vec::new(), |set| set.taken_on(device));
             if expected != Some(found) {
                 let number = set.candidates.first().map_or(0, |candidate| candidate.number);
                 return Err(ProofError::Selection { device: device.clone(), runtime: set.runtime.name, number });

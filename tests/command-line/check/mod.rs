@@ -47,9 +47,11 @@ impl Sandbox {
         sandbox.file("bits.bc", b"BC\xc0\xde and so on").file("junk", "what is this");
         sandbox.fatbin("pack -o bitcode --image file=bits.bc,triple=amdgcn-amd-amdhsa,arch=gfx90a").ok();
         sandbox.fatbin("pack -o nameless --image file=junk,triple=nvptx64-nvidia-cuda sm90").ok();
-        let ptx =
-            ".version 8.1\n.target sm_90\n.address_size 64\n.file 1 \"/home/me/kernel.cu\"\n.entry more() { ret; }\n";
-        sandbox.file("new.ptx", ".version 9.6\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n");
+        let ptx = ".version 8.1\n.target sm_90\n.address_size 64\n.file 1 \"/home/me/kernel.cu\"\n.entry more() { bar.sync 0; ret; }\n";
+        sandbox.file(
+            "new.ptx",
+            ".version 9.6\n.target sm_80\n.address_size 64\n.visible .entry k() { bar.sync 0; ret; }\n",
+        );
         sandbox.fatbin("embed --symbols binary -o blobs.o sm90").ok();
         sandbox.file("more.ptx", ptx).fatbin("wrap --kind cuda -o more.o sm90 more.ptx").ok();
         sandbox.damaged();

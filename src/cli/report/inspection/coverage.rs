@@ -118,13 +118,13 @@ fn exceptions<'a>(coverage: &Coverage<'a>, kernel: &CoveredKernel<'a>) -> Vec<St
             None => answers.push((cell, vec![device])),
         }
     }
-    answers.sort_by_cached_key(|(cell, _)| *cell != CoverageCell::Gap);
+    answers.sort_by_cached_key(|(cell, _)| !cell.is_gap());
     let text = |(cell, devices): (CoverageCell<'_>, Vec<&str>)| {
         let way = match cell {
             CoverageCell::None => NOTHING.to_owned(),
             CoverageCell::Unknown => "unknown".to_owned(),
             CoverageCell::Unlinked => "to be linked".to_owned(),
-            CoverageCell::Gap => GAP.to_owned(),
+            CoverageCell::Gap(_) => cell.to_string(),
             cell => format!("by {cell}"),
         };
         printable(&format!("{way} on {}", devices.join(", ")))
@@ -132,19 +132,20 @@ fn exceptions<'a>(coverage: &Coverage<'a>, kernel: &CoveredKernel<'a>) -> Vec<St
     answers.into_iter().map(text).collect()
 }
 
-/// Word for a gap in a cell, and for devices without code.
-const GAP: &str = "GAP";
+/// Words for gaps in a cell, and for devices without code.
+const GAPS: [&str; 3] = ["GAP", "EMPTY", "TRAP"];
 const NOTHING: &str = "nothing";
 
 fn meaning_of_exception(text: &str) -> Option<Meaning> {
-    (text.starts_with(GAP) || text.starts_with(NOTHING)).then_some(Meaning::Bad)
+    let is_gap = GAPS.iter().any(|gap| text.starts_with(gap));
+    (is_gap || text.starts_with(NOTHING)).then_some(Meaning::Bad)
 }
 
 fn meaning_of_cell(text: &str) -> Option<Meaning> {
     match text {
         "native" | "-" => Some(Meaning::Usual),
         "?" | "link" | "PTX" | "SPIR-V" => Some(Meaning::Unsure),
-        _ => text.contains(GAP).then_some(Meaning::Bad),
+        _ => GAPS.iter().any(|gap| text.contains(gap)).then_some(Meaning::Bad),
     }
 }
 

@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 use crate::report::json::{error, errors, identity};
 use crate::report::write_not_judged;
 use fatbin_core::base::json::{JsonWriter, nested_json};
-use fatbin_core::image::{CompileUnit, Figure, Kernel};
+use fatbin_core::image::{CompileUnit, Figure, Kernel, Stub};
 use fatbin_core::scan::inventory::{self, PropertyValue};
 use fatbin_ops::analyze::coverage::{Coverage, CoverageCell, CoveredKernel};
 use fatbin_ops::analyze::inspect::InspectedImage;
@@ -119,6 +119,8 @@ pub fn coverage_json<'v>(
             json.field("device", &gap.device);
             // Number of the image that the runtime selects.
             json.field("selected", gap.selected);
+            // What that image has instead.
+            json.field("absence", gap.absence.name());
             // Number of an image that has the kernel.
             json.field("holder", gap.holder);
         });
@@ -141,13 +143,15 @@ fn covered_kernel(json: &mut JsonWriter, coverage: &Coverage<'_>, kernel: &Cover
     json.optional("demangled", coverage.names.demangle(kernel.name));
     json.field("archs", &*kernel.archs);
     let cells = coverage.devices.iter().zip(coverage.cells(kernel));
-    let gaps = cells.clone().filter(|(_, cell)| *cell == CoverageCell::Gap);
+    let gaps = cells.clone().filter(|(_, cell)| cell.is_gap());
     json.list("missing", gaps.map(|(device, _)| device));
     json.objects("devices", cells, |json, (device, cell)| {
         json.field("device", device);
         json.field("state", cell.name());
-        if let CoverageCell::Runs { arch, .. } = cell {
-            json.optional("arch", arch);
+        match cell {
+            CoverageCell::Runs { arch, .. } => json.optional("arch", arch),
+            CoverageCell::Gap(absence) => json.field("absence", absence.name()),
+            _ => {}
         }
     });
 }
@@ -196,6 +200,7 @@ fn kernel(json: &mut JsonWriter, kernel: &Kernel) {
         json.optional(figure.key(), figure.value(kernel));
     }
     json.optional("scratch_is_minimum", kernel.scratch_is_minimum.then_some(true));
+    json.optional("stub", kernel.stub.map(Stub::name));
     json.optional("language", kernel.language.map(|(major, minor)| format!("{major}.{minor}")));
     json.optional("required_threads", kernel.required_threads.as_ref());
     json.objects_if_any("constant_banks", &kernel.constant_banks, |json, bank| {

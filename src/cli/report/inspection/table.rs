@@ -82,7 +82,8 @@ fn image_block(path: &str, inspected: &InspectedImage<'_>, table: &str) -> Strin
         DebugLevel::Lines => ", line tables",
         DebugLevel::Full => ", full debug information",
     };
-    let mut text = format!("{}: image {number}: {}, {kernels}{debug}\n", printable(path), target.join(" "));
+    let part = if image.is_part() { ", a part of one program" } else { "" };
+    let mut text = format!("{}: image {number}: {}, {kernels}{part}{debug}\n", printable(path), target.join(" "));
     text += &image.cuda.virtual_arch.map_or(String::new(), |arch| format!("  compiled from PTX for compute_{arch}\n"));
     text += table;
     text.extend(image.property_sets.iter().map(property_set));

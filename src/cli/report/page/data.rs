@@ -260,7 +260,7 @@ impl CellData {
             CoverageCell::Unknown => "unknown",
             CoverageCell::Unlinked | CoverageCell::None => "none",
             CoverageCell::OtherPlatform => "other",
-            CoverageCell::Gap => "gap",
+            CoverageCell::Gap(_) => "gap",
         };
         CellData { look, text: printable(&cell.to_string()) }
     }

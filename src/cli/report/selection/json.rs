@@ -93,7 +93,7 @@ fn choice(json: &mut JsonWriter, answered: &AnsweredSet<'_>) {
     // It has code for the platform of the devices.
     json.field("concerned", answered.is_relevant);
     // No device needs it: its images hold no kernel.
-    json.optional("without_kernels", (!set.has_kernels).then_some(true));
+    json.optional("without_kernels", (!set.has_kernels()).then_some(true));
     json.objects("answers", &answered.answers, |json, it| {
         json.list("devices", it.devices.iter().map(ToString::to_string));
         answer(json, set, &it.selection);

@@ -23,6 +23,7 @@ use std::collections::HashMap;
 
 use super::Screen;
 use super::findings::{FindingGroup, group_findings};
+use super::not_judged::names_not_judged;
 use super::style::Meaning;
 use super::text::{counted, heading, headline, paragraph, printable};
 use fatbin_ops::check::{Finding, Outcome, Verdict};
@@ -40,7 +41,8 @@ pub fn verdict_text(verdict: &Verdict, all: bool, screen: &Screen) -> String {
     } else {
         grouped_by_file(groups, screen)
     };
-    text + &summary(verdict, screen) + "\n"
+    let not_judged = names_not_judged(verdict.not_judged.iter().map(String::as_str), screen);
+    text + &not_judged + &summary(verdict, screen) + "\n"
 }
 
 /// Formats findings as lines. On terminals, several about the same path are below it.

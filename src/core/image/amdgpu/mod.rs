@@ -11,13 +11,15 @@ mod metadata_v2;
 
 use std::collections::{HashMap, HashSet};
 
+use object::read::elf::FileHeader;
 use object::{Object, ObjectSymbol};
 
-use super::charge_kernel;
 use super::elf::{Elf, ElfFunction};
 use super::kernel::{Kernel, LocatedKernel};
+use super::{charge_kernel, stub};
 use crate::base::bytes::Resource;
 use crate::base::error::{Cause, Malformed};
+use crate::target::processors::Processor;
 use metadata::Metadata;
 
 /// Note types and their owners.
@@ -70,19 +72,26 @@ pub fn kernels(elf: &Elf<'_>, problems: &mut Vec<Malformed>, load_defects: &mut 
     if kernels.is_empty() {
         kernels = described_kernels(elf, problems);
     }
+    kernels.retain(|kernel| !OF_THE_RUNTIME.contains(&kernel.name.as_str()));
     located(elf, kernels)
 }
 
-/// Adds the entry and the size of its code to each kernel.
+/// Adds to each kernel its entry, the size of its code, and what it does without a body.
 fn located(elf: &Elf<'_>, kernels: Vec<Kernel>) -> Vec<LocatedKernel> {
     let functions: HashMap<&str, ElfFunction<'_>> = elf.functions().into_iter().map(|it| (it.name, it)).collect();
+    let processor = Processor::of_machine((elf.file.elf_header().e_flags(elf.file.endian()).0 & 0xff) as u8);
     let located = |kernel: Kernel| {
         let function = functions.get(kernel.name.as_str());
         let code_size = function.map(|function| function.size);
-        LocatedKernel { entry: function.map(|function| function.entry), kernel: Kernel { code_size, ..kernel } }
+        let stub = function.zip(processor).and_then(|(it, of)| stub::of_code_object(elf, it, &of.name));
+        LocatedKernel { entry: function.map(|function| function.entry), kernel: Kernel { code_size, stub, ..kernel } }
     };
     kernels.into_iter().map(located).collect()
 }
+
+/// Kernels that the runtime launches when it loads and unloads a code object, for the program's global objects. No program
+/// launches them. Sources: GCC, `libgomp/plugin/plugin-gcn.c`; LLVM, `AMDGPUCtorDtorLowering.cpp`.
+const OF_THE_RUNTIME: [&str; 4] = ["_init_array", "_fini_array", "amdgcn.device.init", "amdgcn.device.fini"];
 
 /// Charges a kernel; returns whether it may be kept.
 fn is_allowed(elf: &Elf<'_>, kernel: &Kernel) -> bool {

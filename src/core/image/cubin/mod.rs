@@ -14,11 +14,12 @@ pub mod listing;
 
 use object::{Object, ObjectSection};
 
-use super::charge_kernel;
 use super::elf::{Elf, ElfFunction, Width};
 use super::kernel::{ConstantBank, Kernel, LocatedKernel, Parameter};
+use super::{charge_kernel, stub};
 use crate::base::bytes::{NameMap, Resource};
 use crate::base::error::Malformed;
+use crate::target::nvptx::{Arch, Cubin};
 
 /// Bit of `st_other` of a function symbol. It marks an entry that the host can launch. cuobjdump prints it as `ENTRY`.
 const STO_CUDA_ENTRY: u8 = 0x10;
@@ -49,6 +50,7 @@ pub fn kernels(elf: &Elf<'_, impl Width>, problems: &mut Vec<Malformed>) -> Vec<
     let mut kernels = Vec::new();
     let functions = elf.functions();
     problems.extend(integrity::defect(elf, &functions, &function_info).err());
+    let arch = arch(elf);
     for function in functions.into_iter().filter(|function| function.other & STO_CUDA_ENTRY != 0) {
         // Any number of symbols can share a name of any length, and the attributes that belong to it.
         if charge_kernel(elf.view, [function.name.len()], 0).is_err() {
@@ -58,9 +60,17 @@ pub fn kernels(elf: &Elf<'_, impl Width>, problems: &mut Vec<Malformed>) -> Vec<
         let mut kernel = kernel_of(elf, &function, function_info);
         kernel.constant_banks = banks.get(function.name).cloned().unwrap_or_default();
         attributes_of(elf, &function, &mut kernel, problems);
+        kernel.stub = arch.and_then(|arch| stub::of_cubin(elf, &function, arch.number));
         kernels.push(LocatedKernel { kernel, entry: Some(function.entry) });
     }
     kernels
+}
+
+/// Returns the architecture in the header of the file.
+fn arch(elf: &Elf<'_, impl Width>) -> Option<Arch> {
+    let header = elf.file.elf_header();
+    let (abi_version, e_flags) = (header.e_ident().abi_version, header.e_flags(elf.file.endian()).0);
+    Cubin { abi_version, e_flags, compat: None, command_arch: None }.arch()
 }
 
 /// Creates a kernel from its symbol, its attributes in `.nv.info` and the sizes of its sections.

@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::lexer::Token;
+use super::stub::BodyStart;
 use super::variable::{Tokens, Variable, number, place, variables};
 use crate::base::brackets::Brackets;
 use crate::base::bytes::NameState;
 use crate::image::kernel::Parameter;
+use crate::image::kernel::Stub;
 
 /// An `.entry` or a `.func`.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub struct PtxFunction<'text> {
     pub shared: Vec<Variable<'text>>,
     /// All words in the body that may be the name of a function or variable.
     pub names: HashSet<&'text str, NameState>,
+    /// What it does, if it has no body.
+    pub stub: Option<Stub>,
     /// File number and line of the first instruction with a line.
     pub location: Option<(u64, u64)>,
 }
@@ -128,10 +132,15 @@ fn dimensions(tokens: &mut Tokens<'_>) -> Option<[u64; 3]> {
 fn body<'text>(function: &mut PtxFunction<'text>, tokens: &mut Tokens<'text>) {
     // Blocks inside the body.
     let mut blocks = Brackets::default();
+    let mut start = BodyStart::default();
     while let Some(token) = tokens.next() {
+        start.take(token);
         match token {
             Token::Punctuation('{') => blocks.open(),
-            Token::Punctuation('}') if !blocks.is_open() => return,
+            Token::Punctuation('}') if !blocks.is_open() => {
+                function.stub = start.stub();
+                return;
+            }
             Token::Punctuation('}') => blocks.close(),
             Token::Word(".shared") => function.shared.extend(variables(tokens)),
             Token::Word(".loc") => {

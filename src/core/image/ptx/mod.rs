@@ -8,6 +8,7 @@ mod bodies;
 mod function;
 mod lexer;
 mod shared;
+mod stub;
 mod variable;
 
 use std::borrow::Cow;
@@ -138,6 +139,7 @@ impl<'text> PtxModule<'text> {
             max_threads: function.max_threads.and_then(product),
             required_threads: function.required_threads,
             min_blocks: function.min_blocks,
+            stub: function.stub,
             source: located.map(|(file, line)| SourceLine { file: (*file).to_owned(), line }),
             ..Default::default()
         })

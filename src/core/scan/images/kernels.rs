@@ -1,14 +1,15 @@
-//! Images that hold no kernel: a runtime may select one, and then nothing of its module runs.
+//! Images that hold no kernel, or only kernels without a body: a runtime may select one, and then nothing of its module
+//! runs.
 //!
 //! nvcc 13.5 links machine code without kernels for sm_75 into every program with device links, and code behind
 //! `#if __CUDA_ARCH__` may be empty for some architectures.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::{ImageRef, Scan};
 use crate::base::codec::Codec;
 use crate::format::ImageKind;
-use crate::image;
+use crate::image::{self, KernelContent};
 use crate::scan::inventory::{Image, NestedImage};
 use crate::scan::source::Source;
 use crate::target::Platform;
@@ -19,33 +20,33 @@ use crate::target::Platform;
 const MAX_SIZE: u64 = 128 << 10;
 
 impl<S: Source> Scan<S> {
-    /// Records which images hold no kernel.
-    pub(crate) fn with_images_without_kernels(mut self) -> Self {
-        let empty = self.images_without_kernels();
-        if !empty.is_empty() {
-            self.file_mut().mark_without_kernels(&empty);
+    /// Records which images hold no kernel or only stubs.
+    pub(crate) fn with_contents(mut self) -> Self {
+        let contents = self.contents();
+        if !contents.is_empty() {
+            self.file_mut().set_contents(&contents);
         }
         self
     }
 
-    /// Reads small images, and returns the indices of those that hold no kernel.
+    /// Reads small images, and returns what those hold that do not hold kernels, by index.
     #[doc(hidden)]
-    pub fn images_without_kernels(&self) -> BTreeSet<usize> {
+    pub fn contents(&self) -> BTreeMap<usize, KernelContent> {
         let images: Vec<NestedImage<'_>> = self.file().nested_images().filter(|it| is_read(it.image)).collect();
-        let mut empty = BTreeSet::new();
-        self.map_images(&images, |_, image| holds_no_kernel(image), &mut |index, holds_none| {
-            if holds_none {
-                empty.extend(images.get(index).map(|nested| nested.index));
+        let mut contents = BTreeMap::new();
+        self.map_images(&images, |_, image| content(image), &mut |index, content| {
+            if content != KernelContent::Kernels {
+                contents.extend(images.get(index).map(|nested| (nested.index, content)));
             }
         });
-        empty
+        contents
     }
 }
 
 impl Image {
-    /// Returns whether the image may be found to hold no kernel by a complete inspection.
+    /// Returns whether a complete inspection decides whether the image holds no kernel or only stubs.
     #[doc(hidden)]
-    pub fn may_hold_no_kernel(&self) -> bool {
+    pub fn has_content(&self) -> bool {
         is_read(self)
     }
 }
@@ -60,7 +61,9 @@ fn is_read(image: &Image) -> bool {
     is_code && image.decompressed_size().is_some_and(|size| size <= MAX_SIZE)
 }
 
-fn holds_no_kernel(image: &ImageRef<'_>) -> bool {
-    let is_readable = image.codec != Some(Codec::Opaque) && image.unknown_kind().is_none();
-    is_readable && image.read().is_ok_and(|bytes| image::holds_no_kernel(image.image_kind, bytes.view()))
+fn content(image: &ImageRef<'_>) -> KernelContent {
+    if image.codec == Some(Codec::Opaque) || image.unknown_kind().is_some() {
+        return KernelContent::Kernels;
+    }
+    image.read().map_or(KernelContent::Kernels, |bytes| image::kernel_content(image.image_kind, bytes.view()))
 }

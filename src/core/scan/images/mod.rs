@@ -74,7 +74,7 @@ impl<S: Source> Scan<S> {
         let scan = Scan { source, file, cache, budget: own_budget, unreleased: Unreleased::default() };
         let scan = if options.hash { scan.with_hashes() } else { scan };
         #[cfg(feature = "full")]
-        let scan = if options.kernels { scan.with_images_without_kernels() } else { scan };
+        let scan = if options.kernels { scan.with_contents() } else { scan };
         Ok(scan)
     }
 

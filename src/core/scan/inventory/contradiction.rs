@@ -3,7 +3,7 @@
 use super::Image;
 use crate::base::bytes::View;
 use crate::base::codec::{decompress_start, is_compressed};
-use crate::format::{DeviceImage, ImageKind, ImageView};
+use crate::format::{DeviceImage, GroupCache, ImageKind, ImageView};
 use crate::target::amdgpu::System;
 use crate::target::runs_on::Incompatibility;
 use crate::target::{Platform, compatibility, intel, nvptx};
@@ -18,14 +18,15 @@ pub struct OwnHeader {
     pub triple: Option<String>,
     /// Processor, if it contradicts the container.
     pub arch: Option<String>,
-    /// True for an AMD code object that must be linked before a runtime loads it.
+    /// True for machine code that must be linked before a runtime loads it.
     pub is_unlinked: bool,
 }
 
 impl OwnHeader {
     /// Reads the header of an image. Of a compressed image, only the first directives of PTX are read: `fatbinary`
-    /// accepts PTX whose `.target` is not the architecture of its entry.
-    pub fn of(image: &ImageView<'_>) -> OwnHeader {
+    /// accepts PTX whose `.target` is not the architecture of its entry. `group` decompresses a group once for all of its
+    /// images.
+    pub fn of<'data>(image: &ImageView<'data>, group: &mut GroupCache<'data>) -> OwnHeader {
         let triple = image.triple.as_deref();
         let arch = image.arch.as_deref();
         match image.codec.filter(|codec| is_compressed(Some(*codec))) {
@@ -37,6 +38,13 @@ impl OwnHeader {
                     |start| OwnHeader::read(triple, arch, image.view.derived(&start)),
                 )
             }
+            Some(_) if image.image_kind == ImageKind::Ptx => group.bytes(image).map_or_else(
+                |_| OwnHeader::default(),
+                |bytes| {
+                    let start = bytes.get(..PTX_START).unwrap_or(&bytes);
+                    OwnHeader::read(triple, arch, image.view.derived(start))
+                },
+            ),
             Some(_) => OwnHeader::default(),
         }
     }
@@ -67,13 +75,21 @@ impl Image {
     /// Reason why no runtime of its platform loads the image on any device.
     #[doc(hidden)]
     pub fn load_obstacle(&self) -> Option<Incompatibility> {
-        if self.is_unlinked {
+        // Relocatable cubins are input of a device linker, and have the role of such code.
+        if self.is_unlinked && !self.is_relocatable_cubin() {
             return Some(Incompatibility::Unlinked);
         }
         let triple = self.loaded_triple()?;
         let is_amd = Platform::of(Some(triple), None) == Some(Platform::Amd);
         let system = if is_amd { System::of_triple(triple)? } else { return None };
         (system != System::Hsa).then_some(Incompatibility::System(system))
+    }
+
+    /// Returns whether it is machine code of NVIDIA that must be linked. The driver takes it with `cuLinkAddData` only
+    /// (CUDA Driver API, module management).
+    #[doc(hidden)]
+    pub fn is_relocatable_cubin(&self) -> bool {
+        self.is_unlinked && Platform::of(self.triple.as_deref(), self.arch.as_deref()) == Some(Platform::Nvidia)
     }
 
     /// Contradictions between the container and the image's own header: what each of them states.

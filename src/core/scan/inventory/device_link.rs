@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::{Container, File, Image, NestedImage, Registration, Wrapper, WrapperKind};
 use crate::format::fat_binary_wrapper::{LINK_VERSION, VERSION, is_relocatable_section};
 use crate::format::{ImageKind, RegisteringRuntime};
+use crate::image::KernelContent;
 use crate::target::nvptx::{Arch, NUMBERS};
 
 /// Purpose of the code in a container.
@@ -181,7 +182,8 @@ impl<'a> DeviceLinks<'a> {
             return CodeRole::LeftBehind;
         }
         let role = container.and_then(|container| self.roles.get(&container.offset?));
-        role.copied().unwrap_or(CodeRole::Loaded)
+        let own = if nested.image.is_relocatable_cubin() { CodeRole::LinkInput } else { CodeRole::Loaded };
+        role.copied().unwrap_or(own)
     }
 
     /// Architecture and form of an image, with a mark for relocatable code of a finished file: `sm_90 relocatable`.
@@ -195,11 +197,11 @@ impl<'a> DeviceLinks<'a> {
 
     /// True if an image is code of the file for the devices that it states. Relocatable code of a finished file counts
     /// if the other inputs of its link have code for all of these devices, too. Machine code also needs machine code in
-    /// the other inputs. The device runtime never counts, and linked code without kernels does not, either: nvcc links
-    /// such code for sm_75 into every program whose link names no architecture.
+    /// the other inputs. The device runtime never counts, and linked code without kernels, or with stubs only,
+    /// does not, either: nvcc links code without kernels for sm_75 into every program whose link names no architecture.
     pub fn is_code_of_file(&self, nested: &NestedImage<'_>) -> bool {
         match self.role_of(nested) {
-            CodeRole::Loaded => !nested.image.holds_no_kernel,
+            CodeRole::Loaded => nested.image.content == KernelContent::Kernels,
             CodeRole::LinkInput => true,
             CodeRole::Leftover | CodeRole::LeftBehind => false,
             CodeRole::Relinked => {

@@ -29,6 +29,7 @@ use crate::base::file_path::FilePath;
 use crate::base::range::range_at;
 use crate::format::readers::Reader;
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
+use crate::image::KernelContent;
 use crate::target::{OffloadKind, triple};
 
 pub use address::DiskLocation;
@@ -195,12 +196,12 @@ pub struct Image {
     /// Triple in the image's header, if it is for another system than the container states.
     #[doc(hidden)]
     pub own_triple: Option<String>,
-    /// True for an AMD code object that must be linked before a runtime loads it.
+    /// True for machine code that must be linked before a runtime loads it.
     #[doc(hidden)]
     pub is_unlinked: bool,
-    /// True for machine code and PTX that was read and holds no kernel.
+    /// What machine code or PTX holds that was read.
     #[doc(hidden)]
-    pub holds_no_kernel: bool,
+    pub content: KernelContent,
     /// Bundle entry ID.
     pub id: Option<String>,
     /// Keys and values in the container.
@@ -422,6 +423,13 @@ impl Image {
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
         let strings = self.strings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         strings.filter(|(key, _)| ENTRY_KINDS.contains(key))
+    }
+
+    /// Returns whether it is PTX that the driver links with all other PTX of its container for the same architecture:
+    /// the entries of kind 0x40 are parts of one program (`nvcc -reloc-ptx`).
+    #[doc(hidden)]
+    pub fn is_part(&self) -> bool {
+        self.image_kind == ImageKind::Ptx && self.string("linkage") == Some("relocatable")
     }
 
     /// Value of a key; the last one if the key repeats.

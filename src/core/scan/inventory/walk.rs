@@ -1,10 +1,11 @@
 //! The order of images in a file. One walk gives every image its index.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::slice;
 
 use super::{Container, File, Image, Registration};
-use crate::format::ImageKind;
+use crate::format::{ImageKind, SelectionScope};
+use crate::image::KernelContent;
 
 /// Containers and images of a file in its order. Each container precedes its images. An image that consists of
 /// containers precedes its containers.
@@ -137,10 +138,15 @@ impl File {
         leave_out(&mut self.containers, &mut (0..).map(is_accepted));
     }
 
-    /// Marks the images of [`File::device_images`] with these indices: they hold no kernel.
+    /// Records what the images of [`File::device_images`] with these indices hold. All others hold kernels. Stubs are
+    /// kernels like others where no image that a runtime may select instead has a body.
     #[doc(hidden)]
-    pub fn mark_without_kernels(&mut self, indices: &BTreeSet<usize>) {
-        mark_without_kernels(&mut self.containers, &mut (0..).map(|index| indices.contains(&index)));
+    pub fn set_contents(&mut self, contents: &BTreeMap<usize, KernelContent>) {
+        let of_index = |index: usize| contents.get(&index).copied().unwrap_or_default();
+        set_contents(&mut self.containers, &mut (0..).map(of_index));
+        let registered_together = self.containers.iter().filter(|container| is_selected_by_file(container));
+        let of_file = registered_together.flat_map(|container| &container.images).map(|image| image.content).max();
+        settle_stubs(&mut self.containers, of_file.unwrap_or_default());
     }
 
     /// Entries that hold only properties.
@@ -184,13 +190,31 @@ fn leave_out(containers: &mut [Container], accepted: &mut impl Iterator<Item = b
     }
 }
 
-/// Marks the images that are stated. `stated` has the device images.
-fn mark_without_kernels(containers: &mut [Container], stated: &mut impl Iterator<Item = bool>) {
+/// `contents` has the device images.
+fn set_contents(containers: &mut [Container], contents: &mut impl Iterator<Item = KernelContent>) {
     for image in containers.iter_mut().flat_map(|container| &mut container.images) {
         if !image.containers.is_empty() {
-            mark_without_kernels(&mut image.containers, stated);
+            set_contents(&mut image.containers, contents);
         } else if image.is_device_image() {
-            image.holds_no_kernel = stated.next().unwrap_or_default();
+            image.content = contents.next().unwrap_or_default();
+        }
+    }
+}
+
+fn is_selected_by_file(container: &Container) -> bool {
+    container.container_type.descriptor().selection_scope == SelectionScope::File
+}
+
+/// `of_file` is the most that an image of the containers holds that are registered together.
+fn settle_stubs(containers: &mut [Container], of_file: KernelContent) {
+    for container in containers {
+        let of_container = container.images.iter().map(|image| image.content).max().unwrap_or_default();
+        let most = if is_selected_by_file(container) { of_file } else { of_container };
+        for image in &mut container.images {
+            settle_stubs(&mut image.containers, of_file);
+            if image.content == most && most == KernelContent::Stubs {
+                image.content = KernelContent::Kernels;
+            }
         }
     }
 }

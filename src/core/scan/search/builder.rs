@@ -5,6 +5,7 @@ use crate::base::bytes::{MAX_NESTING, Resource, record_memory};
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
 use crate::format::{self, Contents, GroupCache};
+use crate::image::KernelContent;
 use crate::scan::Options;
 use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{
@@ -121,7 +122,7 @@ impl InventoryBuilder<'_> {
         place: Place<'_>,
     ) -> Image {
         let is_in_file = place.stream.is_none();
-        let own = OwnHeader::of(image);
+        let own = OwnHeader::of(image, group);
         let mut recorded = Image {
             kind: image.kind,
             image_kind: image.image_kind,
@@ -130,7 +131,7 @@ impl InventoryBuilder<'_> {
             own_arch: own.arch,
             own_triple: own.triple,
             is_unlinked: own.is_unlinked,
-            holds_no_kernel: false,
+            content: KernelContent::default(),
             id: image.id.map(str::to_owned),
             symbol: image.symbol.map(str::to_owned),
             size_is_estimated: !image.has_stated_end,

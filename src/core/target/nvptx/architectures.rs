@@ -179,6 +179,11 @@ impl Arch {
         suffixes.is_some_and(|suffixes| self.suffix.is_none_or(|suffix| suffixes.contains(&suffix)))
     }
 
+    /// Returns whether code may be written for it: the table has it, or its number is later than all of the table.
+    pub fn may_exist(self) -> bool {
+        self.is_known() || NUMBERS.last().is_none_or(|latest| self.number > *latest)
+    }
+
     /// Returns whether code for this architecture, PTX or machine code, runs on a device of another.
     pub fn runs_on(self, device: Arch, is_ptx: bool) -> bool {
         self.check(device, is_ptx).is_ok()
@@ -246,6 +251,9 @@ mod tests {
         }
         for name in ["sm_10", "sm_82", "sm_89a", "sm_90f", "sm_102", "sm_999"] {
             assert!(!Arch::parse(name).unwrap().is_known(), "{name}");
+        }
+        for (name, may_exist) in [("sm_90a", true), ("sm_130f", true), ("sm_82", false), ("sm_89a", false)] {
+            assert_eq!(Arch::parse(name).unwrap().may_exist(), may_exist, "{name}");
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::archs::{Archs, KnownArchs};
 use super::rows::{Merge, RowNumber, Rows};
 use super::set::{Columns, SetCoverage};
-use super::{Coverage, CoveredKernel, InspectedImages, UninspectedImages};
+use super::{Coverage, CoveredKernel, InspectedImages, UninspectedImages, is_code};
 use crate::analyze::select::{LibraryName, NamedDevice, candidate_sets, program_sets};
 use fatbin_core::base::bytes::Budget;
 use fatbin_core::base::error::Cause;
@@ -83,7 +83,7 @@ impl<'a> Builder<'a> {
     pub fn add_sets(&mut self, number: usize, file: &InspectedImages<'a>, columns: Columns<'_>) -> Result<(), Cause> {
         let budget = Budget::new(file.limits, file.file.size);
         let links = DeviceLinks::of(file.file);
-        let is_code: Vec<bool> = file.file.nested_images().map(|nested| links.is_code_of_file(&nested)).collect();
+        let is_code: Vec<bool> = file.file.nested_images().map(|nested| is_code(&links, &nested)).collect();
         let is_code = |image: usize| is_code.get(image).copied().unwrap_or_default();
         let mut of_program = HashMap::new();
         let mut of_library = HashMap::new();

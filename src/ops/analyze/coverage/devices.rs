@@ -49,7 +49,7 @@ impl<'a> Coverage<'a> {
             }
         }
         for cells in &mut devices {
-            cells.sort_by_cached_key(|(cell, kernels)| (*cell != CoverageCell::Gap, std::cmp::Reverse(*kernels)));
+            cells.sort_by_cached_key(|(cell, kernels)| (!cell.is_gap(), std::cmp::Reverse(*kernels)));
         }
         devices
     }
@@ -82,7 +82,7 @@ impl<'a> Coverage<'a> {
                     CoverageCell::Unlinked => &mut count.unlinked,
                     CoverageCell::None => &mut count.none,
                     CoverageCell::OtherPlatform => continue,
-                    CoverageCell::Gap => &mut count.gaps,
+                    CoverageCell::Gap(_) => &mut count.gaps,
                 } += kernels;
             }
             count

@@ -53,7 +53,7 @@ impl<'a> Coverage<'a> {
         for (&row, &kernels) in &family.rows {
             let cells = self.rows.cells(row).map(|cell| FamilyCell {
                 running: if matches!(cell, CoverageCell::Runs { .. }) { kernels } else { 0 },
-                gaps: if cell == CoverageCell::Gap { kernels } else { 0 },
+                gaps: if cell.is_gap() { kernels } else { 0 },
                 common: Some(cell),
             });
             match &mut merged {

@@ -3,8 +3,8 @@
 //! The architectures that a kernel is compiled for do not answer this. A cubin for `sm_80` serves `sm_86`, PTX serves
 //! later devices, and the parts of a library are built for different architectures on purpose. So kernels are judged on
 //! devices, and in each candidate set alone, by the rules of [`select`](mod@crate::analyze::select). A kernel has a gap on
-//! a device if the runtime selects an image of the set there, and only other images of the set have the kernel: its
-//! launch fails on that device, although the library has code for it. A set that has nothing for a device makes no gap.
+//! a device if the runtime selects an image of the set there, and only other images of the set have a body of the kernel:
+//! its launch fails, traps or computes nothing on that device, although the library has code for it. A set that has nothing for a device makes no gap.
 
 mod archs;
 mod builder;
@@ -29,12 +29,12 @@ use crate::analyze::survey::{KernelNames, PackageSurvey, ShownNames, Survey};
 use builder::Builder;
 use fatbin_core::base::bytes::{Budget, Limits, total};
 use fatbin_core::base::error::{Malformed, Result};
-use fatbin_core::image::Kernel;
-use fatbin_core::scan::inventory::{DeviceLinks, File, Image};
+use fatbin_core::image::{Kernel, KernelContent, Stub};
+use fatbin_core::scan::inventory::{DeviceLinks, File, Image, NestedImage};
 use fatbin_core::target::Platform;
 use fatbin_core::target::runs_on::LoadMethod;
 use rows::{RowNumber, Rows};
-use set::{Columns, SetCoverage};
+use set::{Columns, SetCoverage, Witnesses};
 
 /// Name of a device that compiles SPIR-V, without further properties.
 const SPIRV_DEVICE: &str = "spir64";
@@ -89,8 +89,17 @@ pub enum CoverageCell<'a> {
     None,
     /// The set has code for devices of other platforms only, or the kernel is for wavefronts of another size.
     OtherPlatform,
-    /// The image that the runtime selects lacks the kernel, and another image of the set has it.
-    Gap,
+    /// The image that the runtime selects has no body of the kernel, and another image of the set has one.
+    Gap(Absence),
+}
+
+/// What the selected image has instead of the body of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Absence {
+    /// Nothing: a launch fails.
+    Absent,
+    /// Code that only ends or traps.
+    Stub(Stub),
 }
 
 /// A device where a set has code, but not for this kernel.
@@ -104,6 +113,8 @@ pub struct Gap<'a> {
     pub device: String,
     /// Number of the image that the runtime selects on the device, among the device images of the file.
     pub selected: usize,
+    /// What that image has instead.
+    pub absence: Absence,
     /// Number of an image that has the kernel.
     pub holder: usize,
 }
@@ -132,15 +143,22 @@ pub struct InspectedImages<'a> {
 struct ImageKernels<'a> {
     kernels: &'a [Kernel],
     numbers: &'a [u32],
+    /// Those without a body, in order.
+    stubs: &'a [(u32, Stub)],
     names: Option<&'a KernelNames>,
     not_inspected: Option<&'static str>,
 }
 
 impl<'a> ImageKernels<'a> {
-    /// Returns the name of each kernel.
-    fn names(self) -> impl Iterator<Item = &'a str> {
-        let own = self.kernels.iter().map(|kernel| &*kernel.name);
-        own.chain(self.numbers.iter().filter_map(move |number| Some(self.names?.get(*number))))
+    /// Returns the name of each kernel, and what it does without a body.
+    fn names(self) -> impl Iterator<Item = (&'a str, Option<Stub>)> {
+        let own = self.kernels.iter().map(|kernel| (&*kernel.name, kernel.stub));
+        own.chain(self.numbers.iter().filter_map(move |number| Some((self.names?.get(*number), self.stub(*number)))))
+    }
+
+    fn stub(self, number: u32) -> Option<Stub> {
+        let place = self.stubs.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        self.stubs.get(place).map(|(_, stub)| *stub)
     }
 }
 
@@ -160,18 +178,29 @@ impl<'a> InspectedImages<'a> {
         let inspections = survey.image_surveys.iter().map(|inside| {
             let inspection = inside.inspection.as_ref()?;
             let not_inspected = inspection.not_inspected;
-            Some(ImageKernels { kernels: &inspection.kernels, numbers: &inside.names, names, not_inspected })
+            Some(ImageKernels {
+                kernels: &inspection.kernels,
+                numbers: &inside.names,
+                stubs: &inside.stubs,
+                names,
+                not_inspected,
+            })
         });
         InspectedImages { file: &survey.file, files, inspections: inspections.collect(), limits: survey.limits }
     }
 
-    /// Returns the inspected images that are code of the file.
+    /// Returns the inspected images that are code of the file, or stubs in the place of code.
     fn images(&self) -> impl Iterator<Item = (&'a Image, ImageKernels<'a>)> {
         let links = DeviceLinks::of(self.file);
         let images = self.file.nested_images().zip(&self.inspections);
-        let images = images.filter(move |(nested, _)| links.is_code_of_file(nested));
+        let images = images.filter(move |(nested, _)| is_code(&links, nested));
         images.filter_map(|(nested, inspection)| Some((nested.image, (*inspection)?)))
     }
+}
+
+/// Returns whether an image is code of its file, or stubs in the place of code.
+fn is_code(links: &DeviceLinks<'_>, nested: &NestedImage<'_>) -> bool {
+    links.is_code_of_file(nested) || nested.image.content == KernelContent::Stubs
 }
 
 fn devices_of(files: &[InspectedImages<'_>]) -> Vec<NamedDevice> {
@@ -222,7 +251,7 @@ impl<'a> Coverage<'a> {
             let (_, set) = place;
             let kernels = set.kernels().filter(|(_, row)| self.rows.gaps(*row) > 0);
             kernels.flat_map(move |(kernel, row)| {
-                let columns = self.rows.cells(row).enumerate().filter(|(_, cell)| *cell == CoverageCell::Gap);
+                let columns = self.rows.cells(row).enumerate().filter(|(_, cell)| cell.is_gap());
                 columns.filter_map(move |(column, _)| self.gap_in(place, kernel, column))
             })
         })
@@ -232,7 +261,7 @@ impl<'a> Coverage<'a> {
     pub fn gap(&self, kernel: &CoveredKernel<'a>, column: usize) -> Option<Gap<'a>> {
         let places = kernel.sets_with_gaps.iter().filter_map(|index| self.sets_with_gaps.get(*index));
         let is_gap = |set: &SetCoverage<'a>| {
-            set.row(kernel.name).and_then(|row| self.rows.cell(row, column)) == Some(CoverageCell::Gap)
+            set.row(kernel.name).and_then(|row| self.rows.cell(row, column)).is_some_and(CoverageCell::is_gap)
         };
         let mut gaps = places.filter(|(_, set)| is_gap(set));
         gaps.find_map(|place| self.gap_in(place, kernel.name, column))
@@ -240,8 +269,8 @@ impl<'a> Coverage<'a> {
 
     fn gap_in(&self, place: &(usize, SetCoverage<'a>), kernel: &'a str, column: usize) -> Option<Gap<'a>> {
         let (file, set) = place;
-        let (selected, holder) = set.witnesses(kernel, column)?;
-        Some(Gap { file: *file, kernel, device: self.devices.get(column)?.clone(), selected, holder })
+        let Witnesses { selected, absence, holder } = set.witnesses(kernel, column)?;
+        Some(Gap { file: *file, kernel, device: self.devices.get(column)?.clone(), selected, absence, holder })
     }
 
     /// Number of devices where a kernel has a gap.
@@ -255,6 +284,16 @@ impl<'a> Coverage<'a> {
     }
 }
 
+impl Absence {
+    /// Returns the name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Absence::Absent => "absent",
+            Absence::Stub(stub) => stub.name(),
+        }
+    }
+}
+
 impl<'a> CoverageCell<'a> {
     /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
@@ -264,8 +303,13 @@ impl<'a> CoverageCell<'a> {
             CoverageCell::Unlinked => "unlinked",
             CoverageCell::None => "none",
             CoverageCell::OtherPlatform => "other-platform",
-            CoverageCell::Gap => "gap",
+            CoverageCell::Gap(_) => "gap",
         }
+    }
+
+    /// Returns whether the kernel has a gap.
+    pub fn is_gap(self) -> bool {
+        matches!(self, CoverageCell::Gap(_))
     }
 
     /// Sort key: the better cell first.
@@ -276,7 +320,7 @@ impl<'a> CoverageCell<'a> {
             CoverageCell::Unlinked => (2, None),
             CoverageCell::None => (3, None),
             CoverageCell::OtherPlatform => (4, None),
-            CoverageCell::Gap => (5, None),
+            CoverageCell::Gap(_) => (5, None),
         }
     }
 
@@ -290,7 +334,7 @@ impl<'a> CoverageCell<'a> {
     /// other does not close it: the program does not launch the kernel from the other set.
     fn in_either(self, other: CoverageCell<'a>) -> CoverageCell<'a> {
         match (self, other) {
-            (CoverageCell::Gap, _) | (_, CoverageCell::Gap) => CoverageCell::Gap,
+            (gap @ CoverageCell::Gap(_), _) | (_, gap @ CoverageCell::Gap(_)) => gap,
             _ if other.rank() < self.rank() => other,
             _ => self,
         }
@@ -308,7 +352,9 @@ impl fmt::Display for CoverageCell<'_> {
             CoverageCell::Unlinked => "link",
             CoverageCell::None => "-",
             CoverageCell::OtherPlatform => "",
-            CoverageCell::Gap => "GAP",
+            CoverageCell::Gap(Absence::Absent) => "GAP",
+            CoverageCell::Gap(Absence::Stub(Stub::Exit)) => "EMPTY",
+            CoverageCell::Gap(Absence::Stub(Stub::Trap)) => "TRAP",
         })
     }
 }

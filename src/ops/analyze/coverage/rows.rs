@@ -76,7 +76,7 @@ impl<'a> Rows<'a> {
         let number = self.rows.len();
         self.numbers_of_rows.insert(Arc::clone(&cells), number);
         self.rows.push(Row { cells, gaps: 0, served: 0 });
-        let gaps = self.cells(number).filter(|cell| *cell == CoverageCell::Gap).count();
+        let gaps = self.cells(number).filter(|cell| cell.is_gap()).count();
         let served = self.cells(number).filter(|cell| matches!(cell, CoverageCell::Runs { .. })).count();
         if let Some(row) = self.rows.last_mut() {
             (row.gaps, row.served) = (gaps, served);
@@ -165,6 +165,7 @@ impl<'a> Rows<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Absence;
     use super::*;
     use fatbin_core::base::bytes::Limits;
     use fatbin_core::target::runs_on::LoadMethod;
@@ -175,7 +176,7 @@ mod tests {
         let budget = Budget::new(Limits::default(), 0);
         let runs = CoverageCell::Runs { method: LoadMethod::Exact, arch: Some("sm_90") };
         let one = rows.add([runs, CoverageCell::None].into_iter(), &budget).unwrap();
-        let other = rows.add([CoverageCell::Gap, CoverageCell::None].into_iter(), &budget).unwrap();
+        let other = rows.add([CoverageCell::Gap(Absence::Absent), CoverageCell::None].into_iter(), &budget).unwrap();
         assert_eq!(rows.add([runs, CoverageCell::None].into_iter(), &budget), Ok(one));
         let merged = rows.merge(one, other, Merge::Either, &budget).unwrap();
         assert_eq!((merged, rows.merge(one, other, Merge::Either, &budget), rows.rows.len()), (other, Ok(other), 2));
@@ -188,7 +189,8 @@ mod tests {
         let mut rows = Rows::new(vec![1; 1 << 16]);
         let budget = Budget::new(Limits::default(), 0);
         let mut add = |first: usize| {
-            let cells = (0..1 << 16).map(|column| if column == first { CoverageCell::Gap } else { CoverageCell::None });
+            let cells = (0..1 << 16)
+                .map(|column| if column == first { CoverageCell::Gap(Absence::Absent) } else { CoverageCell::None });
             rows.add(cells.collect::<Vec<_>>().into_iter(), &budget)
         };
         let failed = (0..1000).find_map(|first| add(first).err()).unwrap();

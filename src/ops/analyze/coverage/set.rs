@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::archs::{Archs, KnownArchs};
 use super::rows::{RowNumber, Rows};
 use super::wavefront::Wavefront;
-use super::{CoverageCell, ImageKernels};
+use super::{Absence, CoverageCell, ImageKernels};
 use crate::analyze::select::{CandidateSet, NamedDevice, Preference, RejectReason, Selection};
 use fatbin_core::base::bytes::{Budget, Resource, record_memory, total};
 use fatbin_core::base::error::Cause;
+use fatbin_core::image::Stub;
 use fatbin_core::scan::inventory::CodeRole;
 use fatbin_core::target::Device;
 use fatbin_core::target::runs_on::LoadMethod;
@@ -31,8 +32,10 @@ pub struct SetCoverage<'a> {
 /// Kernels that are judged alike.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Group {
-    /// Indexes of the candidates that have the kernels, in order.
+    /// Indexes of the candidates that have the kernels, in order. Candidates with stubs count if no other has a body.
     holders: Vec<usize>,
+    /// The candidates that have stubs instead, in order.
+    stubs: Vec<(usize, Stub)>,
     /// Size of wavefronts in their names.
     wavefront: Option<Wavefront>,
 }
@@ -43,6 +46,8 @@ struct DeviceSelection {
     device: Device,
     /// The selected candidate, and how it is loaded.
     selected: Option<(usize, LoadMethod)>,
+    /// The selected candidate, also if all of its kernels are stubs.
+    taken: Option<usize>,
     is_undecided: bool,
     /// The loaded candidates, with their positions in the order of preference.
     loaded: HashMap<usize, usize>,
@@ -50,6 +55,17 @@ struct DeviceSelection {
     has_code: bool,
     /// True if the images that the runtime may launch a kernel from have all been read.
     is_read: bool,
+}
+
+/// Images that prove a gap, by their numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Witnesses {
+    /// The image that the runtime selects.
+    pub selected: usize,
+    /// What it has instead of the body.
+    pub absence: Absence,
+    /// An image that has the kernel.
+    pub holder: usize,
 }
 
 /// The devices that kernels are judged on.
@@ -84,7 +100,7 @@ impl<'a> SetCoverage<'a> {
             judged.charge_group(&group.holders, budget)?;
             let is_loadable = group.holders.iter().any(|index| loadable.contains(index));
             let settings = judged.columns.iter().flatten().map(|selected| match judged.cell(group, selected) {
-                CoverageCell::Gap if !is_loadable => CoverageCell::None,
+                CoverageCell::Gap(_) if !is_loadable => CoverageCell::None,
                 cell => cell,
             });
             let cells: Vec<CoverageCell<'_>> = settings.collect();
@@ -120,14 +136,16 @@ impl<'a> SetCoverage<'a> {
         self.rows.get(self.kernels.get(kernel)?).copied()
     }
 
-    /// For a device where a kernel has a gap, returns the number of the selected image and the number of an image that
-    /// has the kernel. `column` is the device's column.
-    pub fn witnesses(&self, kernel: &str, column: usize) -> Option<(usize, usize)> {
+    /// Returns the images that prove the gap of a kernel on a device. `column` is the device's column.
+    pub fn witnesses(&self, kernel: &str, column: usize) -> Option<Witnesses> {
         let group = self.kernels.get(kernel)?;
-        let is_gap = |selected: &&DeviceSelection| self.cell(group, selected) == CoverageCell::Gap;
-        let (selected, _) = self.columns.get(column)?.iter().find(is_gap)?.selected?;
+        let gap = |selected: &DeviceSelection| match self.cell(group, selected) {
+            CoverageCell::Gap(absence) => Some((selected.taken?, absence)),
+            _ => None,
+        };
+        let (selected, absence) = self.columns.get(column)?.iter().find_map(gap)?;
         let number = |index: usize| self.set.candidates.get(index).map(|candidate| candidate.number);
-        Some((number(selected)?, number(*group.holders.first()?)?))
+        Some(Witnesses { selected: number(selected)?, absence, holder: number(*group.holders.first()?)? })
     }
 
     /// Selects from the whole set on the devices of each column. Returns the candidates that a runtime loads on some
@@ -168,6 +186,7 @@ impl<'a> SetCoverage<'a> {
         DeviceSelection {
             device: device.clone(),
             selected: selection.selected,
+            taken: selection.selected.map(|(index, _)| index).or_else(|| selection.taken_stubs()),
             is_undecided: selection.is_undecided(),
             loaded: loaded(selection).zip(0..).collect(),
             has_code: self.set.has_code_for(device) || (self.set.is_unregistered && self.set.is_for_platform(device)),
@@ -195,7 +214,11 @@ impl<'a> SetCoverage<'a> {
             return CoverageCell::Unknown;
         }
         let Some((_, method)) = selected.selected else {
-            return if selected.has_code { CoverageCell::None } else { CoverageCell::OtherPlatform };
+            return match selected.taken.and_then(|taken| group.stub(taken)) {
+                Some(stub) => CoverageCell::Gap(Absence::Stub(stub)),
+                None if selected.has_code => CoverageCell::None,
+                None => CoverageCell::OtherPlatform,
+            };
         };
         let runs = |index: usize, method| {
             let arch = self.set.candidates.get(index).and_then(|candidate| candidate.image.arch.as_deref());
@@ -213,18 +236,30 @@ impl<'a> SetCoverage<'a> {
         if group.wavefront.is_some_and(|wavefront| !wavefront.is_of(device)) {
             return CoverageCell::OtherPlatform;
         }
-        if selected.is_read { CoverageCell::Gap } else { CoverageCell::Unknown }
+        let stub = group.stubs.iter().find(|(index, _)| selected.loaded.contains_key(index));
+        match stub {
+            Some((_, stub)) => CoverageCell::Gap(Absence::Stub(*stub)),
+            None if selected.is_read => CoverageCell::Gap(Absence::Absent),
+            None => CoverageCell::Unknown,
+        }
     }
 
     /// Judges kernels of relocatable code as if its images were linked one by one.
     fn unlinked_cell(&self, holders: &[usize], device: &Device) -> CoverageCell<'a> {
         let candidates = holders.iter().filter_map(|&index| self.set.candidates.get(index).copied()).collect();
-        let linked = CandidateSet { candidates, role: CodeRole::Loaded, ..self.set.clone() };
+        let linked = CandidateSet { candidates, role: CodeRole::Relinked, ..self.set.clone() };
         match linked.select_on(device).selected {
             Some(_) => CoverageCell::Unlinked,
-            None if linked.has_code_for(device) => CoverageCell::None,
+            None if linked.is_for_platform(device) => CoverageCell::None,
             None => CoverageCell::OtherPlatform,
         }
+    }
+}
+
+impl Group {
+    /// Returns what the kernels do in a candidate that has only stubs.
+    fn stub(&self, candidate: usize) -> Option<Stub> {
+        self.stubs.iter().find(|(index, _)| *index == candidate).map(|(_, stub)| *stub)
     }
 }
 
@@ -232,14 +267,21 @@ impl<'a> SetCoverage<'a> {
 fn groups<'a>(inspections: &[Option<ImageKernels<'a>>]) -> BTreeMap<&'a str, Group> {
     let mut kernels: BTreeMap<&str, Group> = BTreeMap::new();
     for (index, inspection) in inspections.iter().enumerate() {
-        for name in inspection.iter().flat_map(|inspection| inspection.names()) {
+        for (name, stub) in inspection.iter().flat_map(|inspection| inspection.names()) {
             let group = kernels
                 .entry(name)
-                .or_insert_with(|| Group { holders: Vec::new(), wavefront: Wavefront::of_name(name) });
-            if group.holders.last() != Some(&index) {
-                group.holders.push(index);
+                .or_insert_with(|| Group { wavefront: Wavefront::of_name(name), ..Group::default() });
+            match stub {
+                Some(stub) if group.stubs.last().is_none_or(|(last, _)| *last != index) => {
+                    group.stubs.push((index, stub));
+                }
+                None if group.holders.last() != Some(&index) => group.holders.push(index),
+                _ => {}
             }
         }
+    }
+    for group in kernels.values_mut().filter(|group| group.holders.is_empty()) {
+        group.holders = std::mem::take(&mut group.stubs).into_iter().map(|(index, _)| index).collect();
     }
     kernels
 }

@@ -122,7 +122,8 @@ fn a_kernel_removed_for_one_arch_is_one_gap() {
     ]);
     let inspected = [InspectedImages::from(&library)];
     let coverage = Coverage::new(&inspected, &[]).unwrap();
-    let expected = Gap { file: 0, kernel: "b", device: "sm_86".to_owned(), selected: 1, holder: 0 };
+    let expected =
+        Gap { file: 0, kernel: "b", device: "sm_86".to_owned(), selected: 1, absence: Absence::Absent, holder: 0 };
     assert_eq!(coverage.gaps().collect::<Vec<_>>(), std::slice::from_ref(&expected));
     assert_eq!(coverage.gap(&coverage.kernels[0], 1), Some(expected));
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Claims of metadata, each with the code that it requires and the devices that it accepts.
 
-use super::device_code::{Backend, DeviceCode, processors_of};
+use super::device_code::{AmdCode, Backend, DeviceCode};
 use super::version_spec::VersionSpec;
 use fatbin_core::target::nvptx::{self, Suffix};
 
@@ -92,10 +92,10 @@ impl Meaning {
         }
     }
 
-    /// Returns whether the reader accepts the package by this claim on one of the processors of an AMD target ID.
-    pub fn accepts_amd(&self, target_id: &str) -> bool {
+    /// Returns whether the reader accepts the package by this claim on one of the processors of AMD's code.
+    pub fn accepts_amd(&self, code: &AmdCode) -> bool {
         match self {
-            Meaning::Amd { processor } => processors_of(target_id).contains(&processor.as_str()),
+            Meaning::Amd { processor } => code.processors().contains(&processor.as_str()),
             _ => false,
         }
     }
@@ -185,7 +185,8 @@ mod tests {
         assert_eq!(claim("gfx90a").contradiction(&code("amdgcnspirv")), None);
         let found = claim("gfx942").contradiction(&code("gfx90a"));
         assert_eq!(found.as_deref(), Some("no code runs on gfx942"));
-        assert!(claim("gfx942").accepts_amd("gfx9-4-generic") && !claim("gfx942").accepts_amd("gfx90a"));
+        let amd = |id: &str| AmdCode { id: id.to_owned(), is_looked_up: false };
+        assert!(claim("gfx942").accepts_amd(&amd("gfx9-4-generic")) && !claim("gfx942").accepts_amd(&amd("gfx90a")));
     }
 
     #[test]

@@ -5,8 +5,10 @@ use std::fmt;
 
 use fatbin_core::format::ImageKind;
 use fatbin_core::scan::inventory::{DeviceLinks, File, Image, NestedImage, Registration};
+use fatbin_core::target::compatibility::generic_id_of_hip;
 use fatbin_core::target::processors::{FORMER, Processor};
-use fatbin_core::target::{Platform, TargetId, nvptx, target_id::cut};
+use fatbin_core::target::target_id::cut;
+use fatbin_core::target::{Device, OffloadKind, Platform, TargetId, nvptx};
 
 /// Largest number of an NVIDIA architecture; a container can state any. Ranges of devices are searched up to it.
 pub(super) const MAX_NUMBER: u32 = 999;
@@ -42,6 +44,15 @@ impl fmt::Display for Backend {
     }
 }
 
+/// Machine code of AMD.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AmdCode {
+    /// Target ID.
+    pub id: String,
+    /// True if HIP looks for its ID in a bundle.
+    pub is_looked_up: bool,
+}
+
 /// Device code of one file or of a package. Input of a device linker (bitcode, LTO-IR) and code for host processors are
 /// left out, because no device loads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,8 +66,8 @@ pub struct DeviceCode {
     pub linked: BTreeSet<u32>,
     /// True if the driver links relocatable code for all later devices.
     pub is_linked_later: bool,
-    /// Target IDs of AMD machine code.
-    pub amd: BTreeSet<String>,
+    /// AMD machine code.
+    pub amd: BTreeSet<AmdCode>,
     /// True if there is SPIR-V that AMD's runtime compiles for any processor.
     pub has_amd_spirv: bool,
     /// True if there is SPIR-V or machine code for Intel's GPUs.
@@ -124,7 +135,9 @@ impl DeviceCode {
             (Some(Platform::Amd), ImageKind::SpirV) => self.has_amd_spirv = true,
             (Some(Platform::Amd), ImageKind::Elf) => {
                 let arch = arch.ok_or("does not state its processor")?;
-                self.amd.insert(TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string()));
+                let id = TargetId::parse(arch).map_or_else(|_| arch.to_owned(), |id| id.to_string());
+                let is_looked_up = image.id.is_some() && image.kind == Some(OffloadKind::Hip);
+                self.amd.insert(AmdCode { id, is_looked_up });
             }
             // The offline compiler packs machine code for several GPUs into an archive, whose triple is spir64_gen.
             (Some(Platform::SpirV), _) | (None, ImageKind::SpirV) => self.has_intel = true,
@@ -198,7 +211,8 @@ impl DeviceCode {
     pub fn names(&self) -> Vec<String> {
         let ptx = self.ptx.iter().map(|arch| arch.to_string().replacen("sm_", "compute_", 1));
         let mut names: Vec<String> = self.cubins.iter().map(ToString::to_string).chain(ptx).collect();
-        names.extend(self.amd.iter().cloned());
+        let amd: BTreeSet<&String> = self.amd.iter().map(|code| &code.id).collect();
+        names.extend(amd.into_iter().cloned());
         if self.has_amd_spirv {
             names.push("amdgcnspirv".to_owned());
         }
@@ -216,19 +230,31 @@ impl DeviceCode {
     /// Returns the processors that AMD machine code runs on, without features. A generic processor is replaced by its
     /// members.
     pub fn amd_processors(&self) -> BTreeSet<&str> {
-        self.amd.iter().flat_map(|id| processors_of(id)).collect()
+        self.amd.iter().flat_map(AmdCode::processors).collect()
     }
 }
 
-/// Returns the processors that code with this target ID runs on, without features. Processors that were never sold are
-/// left out.
-pub fn processors_of(target_id: &str) -> Vec<&str> {
-    let processor = cut(target_id).0;
-    let members = Processor::members(processor);
-    if members.is_empty() {
-        return vec![processor];
+impl AmdCode {
+    /// Returns the processors that the code runs on, without features. Processors that were never sold are left out, and
+    /// members of a generic processor for which HIP does not find the code.
+    pub fn processors(&self) -> Vec<&str> {
+        let processor = cut(&self.id).0;
+        let members = Processor::members(processor);
+        if members.is_empty() {
+            return vec![processor];
+        }
+        let is_found = |name: &&str| !self.is_looked_up || is_generic_code_found(name);
+        members.into_iter().filter(|name| !FORMER.contains(name)).filter(is_found).collect()
     }
-    members.into_iter().filter(|name| !FORMER.contains(name)).collect()
+}
+
+/// Returns whether HIP finds generic code in bundles, whatever features of the processor are on.
+fn is_generic_code_found(processor: &str) -> bool {
+    let devices = Device::parse(processor).unwrap_or_default();
+    devices.iter().all(|device| match device {
+        Device::Amd(id) => generic_id_of_hip(id).is_some_and(|id| id.is_ok()),
+        _ => false,
+    })
 }
 
 fn runs(archs: &BTreeSet<nvptx::Arch>, number: u32, is_ptx: bool) -> bool {
@@ -254,6 +280,19 @@ pub mod tests {
             code.add(&image).unwrap();
         }
         code
+    }
+
+    /// HIP looks for `gfx9-generic:sramecc-:xnack-` on a gfx906, and no generic code has that feature.
+    #[test]
+    fn generic_code_in_bundles_is_for_the_processors_that_hip_finds_it_for() {
+        for (is_looked_up, has_gfx906) in [(true, false), (false, true)] {
+            let code = AmdCode { id: "gfx9-generic".to_owned(), is_looked_up };
+            let processors = code.processors();
+            assert!(processors.contains(&"gfx900"), "{processors:?}");
+            assert_eq!(processors.contains(&"gfx906"), has_gfx906, "{processors:?}");
+        }
+        let code = AmdCode { id: "gfx12-generic".to_owned(), is_looked_up: true };
+        assert_eq!(code.processors(), ["gfx1200", "gfx1201"]);
     }
 
     #[test]

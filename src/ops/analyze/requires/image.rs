@@ -84,9 +84,10 @@ pub fn requirements(file: &File, nested: &NestedImage<'_>, read: Option<CudaCode
             requirements.push(Requirement::VersionedEntries);
         }
     }
-    if CodeProperty::of(image).contains(&CodeProperty::CodeObject(6)) {
-        requirements.push(Requirement::CodeObject6);
-    }
+    let properties = CodeProperty::of(image);
+    let code_objects = [(5, Requirement::CodeObject5), (6, Requirement::CodeObject6)];
+    let own = code_objects.iter().filter(|(version, _)| properties.contains(&CodeProperty::CodeObject(*version)));
+    requirements.extend(own.map(|(_, requirement)| *requirement));
     let is_cuda = products(nested).contains(&Product::Cuda);
     if let Some(kind) = image.unknown_kind()
         && is_cuda

@@ -55,6 +55,8 @@ pub enum Requirement {
     },
     /// A bundle entry ID that some releases of HIP's runtime do not find.
     EntryId(FoundByHip),
+    /// An AMD code object of version 5.
+    CodeObject5,
     /// An AMD code object of version 6.
     CodeObject6,
     /// Code that not every libomptarget loads.
@@ -62,6 +64,9 @@ pub enum Requirement {
     /// Offload entries with a version, which libomptarget reads since LLVM 20.
     VersionedEntries,
 }
+
+/// The newest release of ROCm that is known not to load code objects of version 5.
+const ROCM_WITHOUT_CODE_OBJECT_5: Release = Release::new(Product::Rocm, (5, 2));
 
 /// First release of ROCm that loads code objects of version 6.
 const ROCM_WITH_CODE_OBJECT_6: Release = Release::new(Product::Rocm, (6, 3));
@@ -91,7 +96,7 @@ impl Requirement {
     pub fn product(self) -> Product {
         match self {
             Requirement::Container { product, .. } => product,
-            Requirement::EntryId(_) | Requirement::CodeObject6 => Product::Rocm,
+            Requirement::EntryId(_) | Requirement::CodeObject5 | Requirement::CodeObject6 => Product::Rocm,
             Requirement::Bitcode
             | Requirement::OpenMpBitcode
             | Requirement::OpenMp(_)
@@ -115,7 +120,7 @@ impl Requirement {
             | Requirement::OpenMpBitcode => "kind",
             Requirement::Container { .. } => "container-version",
             Requirement::EntryId(_) => "entry-id",
-            Requirement::CodeObject6 | Requirement::OpenMp(_) => "code",
+            Requirement::CodeObject5 | Requirement::CodeObject6 | Requirement::OpenMp(_) => "code",
             Requirement::VersionedEntries => "offload-entries",
             Requirement::System(..) => "system",
             Requirement::MetalLanguage(..) => "language",
@@ -148,6 +153,7 @@ impl Requirement {
                 Some(LanguageSupport::After(release)) => Floor::after(Release::of_system(system, release)),
                 None => Floor::NONE,
             },
+            Requirement::CodeObject5 => Floor::after(ROCM_WITHOUT_CODE_OBJECT_5),
             Requirement::CodeObject6 => Floor::since(ROCM_WITH_CODE_OBJECT_6),
             Requirement::OpenMp(property) => Floor::of_llvm(property.llvm()),
             // Later bitcode than a release's own may be unreadable.
@@ -188,6 +194,7 @@ impl Requirement {
             Requirement::Container { .. } => "releases of LLVM and ROCm that read the version",
             Requirement::EntryId(FoundByHip::AfterRocm6_4) => "llvm-project #139112, and ROCm/clr, hip_fatbin.cpp",
             Requirement::EntryId(_) => "llvm-project #214841 and #217640",
+            Requirement::CodeObject5 => "libamdhip64 5.2.3 above a recording runtime",
             Requirement::CodeObject6 => "release notes of LLVM 21, AMDGPU",
             Requirement::OpenMp(_) => "libomptarget 15, 16, 19 and 22 above recording drivers",
             Requirement::OpenMpBitcode => "release notes of OpenMP 16",
@@ -237,6 +244,7 @@ impl fmt::Display for Requirement {
             Requirement::System(system, release) => write!(f, "Metal library for {} {release}", system.name()),
             Requirement::MetalLanguage(_, (major, minor)) => write!(f, "Metal language {major}.{minor}"),
             Requirement::OpenMpBitcode => f.write_str("LLVM bitcode, which libomptarget compiles since LLVM 16"),
+            Requirement::CodeObject5 => f.write_str("code object version 5"),
             Requirement::CodeObject6 => f.write_str("code object version 6"),
             Requirement::OpenMp(property) => write!(f, "{property}"),
             Requirement::VersionedEntries => f.write_str("offload entries with a version"),

@@ -118,7 +118,7 @@ impl<'a> AnsweredFile<'a> {
         let mut gaps: BTreeMap<Vec<&str>, SelectionGap<'_>> = BTreeMap::new();
         for answered in self.relevant().filter(|set| set.selects_nothing()) {
             let candidates = answered.set.own_code();
-            let with_kernels = candidates.iter().filter(|it| !it.image.holds_no_kernel);
+            let with_kernels = candidates.iter().filter(|it| it.image.content == answered.set.content);
             let mut archs: Vec<&str> = with_kernels.filter_map(|it| it.image.arch.as_deref()).collect();
             archs.sort_by_cached_key(|arch| natural_order(arch));
             archs.dedup();
@@ -142,7 +142,7 @@ impl<'a> AnsweredFile<'a> {
 
     /// Returns the candidate sets with kernels and code for the platform of the devices that a runtime may load.
     pub fn relevant(&self) -> impl Iterator<Item = &AnsweredSet<'a>> {
-        self.listed().filter(|answered| answered.set.has_kernels)
+        self.listed().filter(|answered| answered.set.has_kernels())
     }
 
     /// Returns the candidate sets with code for the platform of the devices that a runtime may load. No device needs

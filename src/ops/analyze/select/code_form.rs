@@ -11,7 +11,7 @@ pub fn of(image: &Image, platform: Option<Platform>) -> CodeForm {
         return CodeForm::UnknownKind(kind);
     }
     match image.image_kind {
-        ImageKind::Elf if image.is_unlinked => CodeForm::Unlinked,
+        ImageKind::Elf if image.is_unlinked && !image.is_relocatable_cubin() => CodeForm::Unlinked,
         ImageKind::Elf | ImageKind::PatchTokens => CodeForm::Machine,
         ImageKind::Ptx => CodeForm::Ptx,
         ImageKind::SpirV => CodeForm::SpirV,

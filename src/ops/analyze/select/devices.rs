@@ -105,7 +105,7 @@ impl NamedDevice {
         sets.retain(|set| ![CodeRole::Leftover, CodeRole::LeftBehind].contains(&set.role));
         let is_selected = |device: &Device| {
             let takes = |set: &CandidateSet<'_>| !set.select_on(device).takes_nothing_else();
-            sets.iter().any(|set| set.has_kernels && !set.needed_on(device).is_empty() && takes(set))
+            sets.iter().any(|set| set.has_kernels() && !set.needed_on(device).is_empty() && takes(set))
         };
         let is_for = |device: &Device| selected_by_program(file).any(|it| it.is_for(device));
         self.devices.iter().any(|device| is_selected(device) || is_for(device))

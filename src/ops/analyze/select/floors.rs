@@ -52,7 +52,7 @@ impl<'a> FileFloors<'a> {
             products: file.nested_images().map(|nested| products(&nested)).collect(),
             sets: candidate_sets(file)
                 .into_iter()
-                .filter(|set| set.role == CodeRole::Loaded && !set.is_unregistered && set.has_kernels)
+                .filter(|set| set.role == CodeRole::Loaded && !set.is_unregistered && set.has_kernels())
                 .collect(),
             by_program: selected_by_program(file).filter(is_loaded).collect(),
             alternatives: Alternatives::of(file),
@@ -174,7 +174,7 @@ impl<'a> FileFloors<'a> {
 
     /// Returns whether anything in the file runs on each of these devices, also where no floor is known for it.
     pub fn runs_on(&self, devices: &[Device]) -> bool {
-        let by_program: Vec<CandidateSet<'_>> = program_sets(self.file).filter(|set| set.has_kernels).collect();
+        let by_program: Vec<CandidateSet<'_>> = program_sets(self.file).filter(CandidateSet::has_kernels).collect();
         let is_selected = |device| by_program.iter().any(|set| set.select_on(device).selected.is_some());
         devices
             .iter()

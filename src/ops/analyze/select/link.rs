@@ -42,7 +42,7 @@ impl<'a> CandidateSet<'a> {
                 role: CodeRole::Loaded,
                 link_inputs: Vec::new(),
                 is_unregistered: self.is_unregistered,
-                has_kernels: self.has_kernels,
+                content: self.content,
             };
             set.select_loaded(runtime, device, check).with_indexes(&indexes)
         };
@@ -75,7 +75,7 @@ impl Selection {
             also_selected: self.also_selected.into_iter().map(index).collect(),
             rejected: self.rejected.into_iter().map(|(own, reason)| (index(own), reason)).collect(),
             undecided: self.undecided.into_iter().map(index).collect(),
-            link: Vec::new(),
+            link: self.link.into_iter().map(|(own, method)| (index(own), method)).collect(),
         }
     }
 
@@ -90,11 +90,15 @@ impl Selection {
             self.rejected.extend(selection.rejected);
             match (selection.selected, missing) {
                 (Some((index, _)), Some(missing)) => {
-                    self.rejected.push((index, RejectReason::IncompleteLink { missing: name(missing) }));
+                    let all = [index].into_iter().chain(selection.also_selected);
+                    let reason = || RejectReason::IncompleteLink { missing: name(missing) };
+                    self.rejected.extend(all.map(|index| (index, reason())));
                 }
                 (selected, None) => {
                     self.undecided.extend(selection.undecided);
                     self.link.extend(selected);
+                    let method = selected.map_or(LoadMethod::FromPtx, |(_, method)| method);
+                    self.link.extend(selection.also_selected.into_iter().map(|index| (index, method)));
                 }
                 (None, Some(_)) => {}
             }

@@ -45,7 +45,7 @@ pub use floors::{DeviceNeed, FileFloors};
 pub use library_name::LibraryName;
 pub use needs::{FloorCause, ImageRequirements, Need};
 pub use reject_reason::RejectReason;
-pub use runtimes::{EqualPtx, Preference, Runtime};
+pub use runtimes::{EqualPtx, Preference, Runtime, is_for_libgomp};
 pub use selection::{CandidateVerdict, Selection};
 pub use service::Service;
 pub use set::{Library, OverrideEffect, PackageAnswer, RequestedDevice, SetMember, SetSelection};
@@ -54,6 +54,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use fatbin_core::format::{ContainerType, ImageKind, SelectionScope};
+use fatbin_core::image::KernelContent;
 use fatbin_core::scan::inventory::{
     CodeRole, Container, DeviceLink, DeviceLinks, File, Image, LinkInput, LinkPlace, NestedImage, Registration,
 };
@@ -78,8 +79,8 @@ pub struct CandidateSet<'a> {
     pub link_inputs: Vec<LinkInput<'a>>,
     /// True if the file registers containers, but not this set's.
     pub is_unregistered: bool,
-    /// False if all of its images were read and hold no kernel: no device needs it.
-    pub has_kernels: bool,
+    /// The most that one of its images holds.
+    pub content: KernelContent,
 }
 
 /// An image and its number among the device images of its file.
@@ -102,7 +103,7 @@ pub fn candidate_sets(file: &File) -> Vec<CandidateSet<'_>> {
         found.add(&nested);
     }
     for set in &mut found.all {
-        set.has_kernels = set.candidates.iter().any(|it| !it.image.holds_no_kernel);
+        set.content = set.candidates.iter().map(|it| it.image.content).max().unwrap_or_default();
         if set.container.container_type.descriptor().selection_scope == SelectionScope::Id {
             // The loader tries the target IDs with the most features first.
             set.candidates
@@ -131,12 +132,13 @@ pub fn program_sets(file: &File) -> impl Iterator<Item = CandidateSet<'_>> {
         container_type.descriptor().selection_scope == SelectionScope::Program
             && !runtimes::is_for_libgomp(container_type, nested.image)
     };
-    file.nested_images().filter(is_selected).map(|nested| {
+    let links = DeviceLinks::of(file);
+    file.nested_images().filter(is_selected).map(move |nested| {
         let candidate = Candidate::new(&nested);
         CandidateSet {
             candidates: vec![candidate],
-            has_kernels: !candidate.image.holds_no_kernel,
-            ..CandidateSet::new(nested.container(), candidate, CodeRole::Loaded)
+            content: candidate.image.content,
+            ..CandidateSet::new(nested.container(), candidate, links.role_of(&nested))
         }
     })
 }
@@ -246,8 +248,13 @@ impl<'a> CandidateSet<'a> {
             role,
             link_inputs: Vec::new(),
             is_unregistered: false,
-            has_kernels: true,
+            content: KernelContent::Kernels,
         }
+    }
+
+    /// Returns whether devices need it: all of its images were read and hold no kernel otherwise.
+    pub fn has_kernels(&self) -> bool {
+        self.content != KernelContent::Nothing
     }
 
     /// Returns whether any registered image is for the platform of this device.
@@ -310,12 +317,7 @@ impl<'a> CandidateSet<'a> {
                     let obstacle = self.candidates[index].load_failure(device);
                     let unloadable =
                         obstacle.map(|it| RejectReason::SelectedButUnloadable { runtime: runtime.name, obstacle: it });
-                    let empty = self.has_kernels
-                        && runtime.preference.selects_one()
-                        // Functions of one input of a link are called by kernels of another.
-                        && self.candidates[index].link_input.is_none()
-                        && self.candidates[index].image.holds_no_kernel;
-                    let empty = empty.then_some(RejectReason::SelectedWithoutKernels { runtime: runtime.name });
+                    let empty = self.emptiness(runtime, &self.candidates[index]);
                     let unloadable = unloadable.or_else(|| runtime.fails_to_load(self.candidates[index].image));
                     match unloadable.or_else(|| reject(&self.candidates[index], way)).or(empty) {
                         Some(reason) => reason,
@@ -342,7 +344,21 @@ impl<'a> CandidateSet<'a> {
             }
             selection.rejected.push((index, reason));
         }
+        self.link_parts(&mut selection);
         selection
+    }
+
+    /// Returns why nothing of the module runs from a candidate although others of the set have kernels.
+    fn emptiness(&self, runtime: &Runtime, candidate: &Candidate<'_>) -> Option<RejectReason> {
+        // Functions of one part of a program are called by kernels of another.
+        let is_linked = candidate.link_input.is_some() || candidate.image.is_part();
+        let is_alone = runtime.preference.selects_one() && !is_linked;
+        match candidate.image.content {
+            KernelContent::Kernels => None,
+            _ if !is_alone || self.content != KernelContent::Kernels => None,
+            KernelContent::Nothing => Some(RejectReason::SelectedWithoutKernels { runtime: runtime.name }),
+            KernelContent::Stubs => Some(RejectReason::SelectedStubs { runtime: runtime.name }),
+        }
     }
 
     /// Returns the index of the candidate that a runtime prefers.

@@ -30,7 +30,8 @@ impl CandidateSet<'_> {
     /// Returns whether it has PTX for one architecture twice.
     pub(super) fn has_equal_ptx(&self) -> bool {
         let mut known = HashSet::new();
-        let mut ptx = self.candidates.iter().filter(|it| it.image.image_kind == ImageKind::Ptx);
+        let is_alone = |image: &Image| image.image_kind == ImageKind::Ptx && !image.is_part();
+        let mut ptx = self.candidates.iter().filter(|it| is_alone(it.image));
         ptx.any(|it| !known.insert(it.image.arch.as_deref()))
     }
 }

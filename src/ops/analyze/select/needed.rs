@@ -39,6 +39,16 @@ impl CandidateSet<'_> {
         all.map(|index| self.candidates[index].number).collect()
     }
 
+    /// Returns the numbers of the images that the runtime takes on the device, if the container is registered, also if
+    /// nothing in them runs.
+    pub fn taken_on(&self, device: &Device) -> Vec<usize> {
+        let selection = self.as_registered().select_on(device);
+        let selected =
+            selection.selected.iter().map(|(index, _)| *index).chain(selection.also_selected.iter().copied());
+        let taken: Vec<usize> = selected.chain(selection.selected_in_vain()).collect();
+        taken.into_iter().map(|index| self.candidates[index].number).collect()
+    }
+
     /// True if it has relocatable code of a finished file.
     pub fn has_relocatable_code(&self) -> bool {
         self.role == CodeRole::Leftover || self.candidates.iter().any(|candidate| candidate.link_input.is_some())
@@ -61,7 +71,11 @@ impl Selection {
     fn needed(&self) -> Vec<usize> {
         let selected = self.selected.iter().map(|(index, _)| *index).chain(self.also_selected.iter().copied());
         let undecided = self.undecided.iter().copied();
-        let unloadable = self.rejected.iter().filter(|(_, why)| why.is_selected()).map(|(index, _)| *index);
-        selected.chain(unloadable).chain(undecided).collect()
+        selected.chain(self.selected_in_vain()).chain(undecided).collect()
+    }
+
+    /// Indexes of the images that are selected although nothing in them runs.
+    fn selected_in_vain(&self) -> impl Iterator<Item = usize> {
+        self.rejected.iter().filter(|(_, why)| why.is_selected()).map(|(index, _)| *index)
     }
 }

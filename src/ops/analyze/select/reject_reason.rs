@@ -58,6 +58,12 @@ pub enum RejectReason {
         /// Name of the runtime.
         runtime: &'static str,
     },
+    /// The runtime selects the image, and its kernels have no body. Other images of its module have kernels.
+    #[error("{runtime} selects it, and its kernels only end or trap: nothing of its module runs")]
+    SelectedStubs {
+        /// Name of the runtime.
+        runtime: &'static str,
+    },
     /// Releases of the runtime do not load such code.
     #[error("{runtime} of {release} {}: {property}", unsupported(*.is_selected))]
     Unsupported {
@@ -123,7 +129,9 @@ impl RejectReason {
     /// Returns whether the runtime selects the image although nothing in it runs.
     pub fn is_selected(&self) -> bool {
         match self {
-            RejectReason::SelectedButUnloadable { .. } | RejectReason::SelectedWithoutKernels { .. } => true,
+            RejectReason::SelectedButUnloadable { .. }
+            | RejectReason::SelectedWithoutKernels { .. }
+            | RejectReason::SelectedStubs { .. } => true,
             RejectReason::Unsupported { is_selected, .. } => *is_selected,
             _ => false,
         }

@@ -290,6 +290,6 @@ impl Runtime {
 }
 
 /// Returns whether libgomp loads an image: GCC's programs have images without containers.
-pub(super) fn is_for_libgomp(container: ContainerType, image: &Image) -> bool {
+pub fn is_for_libgomp(container: ContainerType, image: &Image) -> bool {
     container == ContainerType::Embedded && image.kind == Some(OffloadKind::OpenMp)
 }

@@ -41,9 +41,18 @@ impl Selection {
         self.rejected.iter().any(|(_, reason)| reason.is_selected())
     }
 
-    /// Returns whether the runtime selects an image without kernels.
+    /// Returns whether the runtime selects an image without kernels, or with stubs only.
     pub fn takes_no_kernels(&self) -> bool {
-        self.rejected.iter().any(|(_, reason)| matches!(reason, RejectReason::SelectedWithoutKernels { .. }))
+        let is_empty = |reason: &RejectReason| {
+            matches!(reason, RejectReason::SelectedWithoutKernels { .. } | RejectReason::SelectedStubs { .. })
+        };
+        self.rejected.iter().any(|(_, reason)| is_empty(reason))
+    }
+
+    /// Returns the candidate that the runtime selects although its kernels have no body.
+    pub fn taken_stubs(&self) -> Option<usize> {
+        let stubs = self.rejected.iter().find(|(_, reason)| matches!(reason, RejectReason::SelectedStubs { .. }));
+        stubs.map(|(index, _)| *index)
     }
 
     /// Returns whether the driver links the selected images when it loads them.

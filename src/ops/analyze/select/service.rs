@@ -65,7 +65,7 @@ pub fn supply(set: &CandidateSet<'_>, selection: &Selection) -> Supply {
 /// Returns the module of the images that the program selects from: any of them may run.
 pub fn of_program(file: &File, devices: &[Device]) -> Option<Vec<Supply>> {
     let is_for_platform = |set: &CandidateSet<'_>| devices.iter().any(|device| set.is_for_platform(device));
-    let sets: Vec<_> = program_sets(file).filter(|set| set.has_kernels && is_for_platform(set)).collect();
+    let sets: Vec<_> = program_sets(file).filter(|set| set.has_kernels() && is_for_platform(set)).collect();
     let best = |device| sets.iter().map(|set| supply(set, &set.select_on(device))).min();
     (!sets.is_empty()).then(|| devices.iter().filter_map(best).collect())
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Candidate, CandidateSet, Preference, RejectReason, Runtime};
+use super::{Candidate, CandidateSet, Preference, RejectReason, Runtime, Selection};
 use fatbin_core::format::ImageKind;
 use fatbin_core::scan::inventory::Container;
 use fatbin_core::target::intel;
@@ -47,6 +47,9 @@ impl CandidateSet<'_> {
         (index, method): (usize, LoadMethod),
         best: &BestOfArchives,
     ) -> bool {
+        if self.are_parts(winner, index) {
+            return true;
+        }
         if runtime.preference != Preference::BestForEachKernel {
             return false;
         }
@@ -58,6 +61,26 @@ impl CandidateSet<'_> {
             }
             _ => self.same_target(winner, index),
         }
+    }
+
+    /// Returns whether two images are parts of one program, which the driver links when it loads them.
+    fn are_parts(&self, one: usize, other: usize) -> bool {
+        let is_part = |index: usize| self.candidates[index].image.is_part();
+        is_part(one) && is_part(other) && self.same_target(one, other)
+    }
+
+    /// Records that the driver links the selected images, if they are parts of one program.
+    pub(super) fn link_parts(&self, selection: &mut Selection) {
+        let Some((winner, method)) = selection.selected.filter(|(index, _)| self.candidates[*index].image.is_part())
+        else {
+            return;
+        };
+        let mut parts = vec![winner];
+        parts.append(&mut selection.also_selected);
+        parts.sort_unstable();
+        selection.selected = parts.first().map(|first| (*first, method));
+        selection.also_selected = parts.iter().copied().skip(1).collect();
+        selection.link = parts.into_iter().map(|index| (index, method)).collect();
     }
 
     fn same_target(&self, one: usize, other: usize) -> bool {

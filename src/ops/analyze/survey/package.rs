@@ -35,6 +35,9 @@ impl PackageSurvey {
         if !inspection.kernels.is_empty() {
             let kernels = mem::take(&mut inspection.kernels);
             inside.names = kernels.iter().map(|it| self.names.add(&it.name)).collect();
+            let stubs = kernels.iter().zip(&inside.names).filter_map(|(it, number)| Some((*number, it.stub?)));
+            inside.stubs = stubs.collect();
+            inside.stubs.sort_unstable();
         }
     }
 
@@ -103,8 +106,8 @@ fn shared_kernels(survey: &mut Survey) -> Option<BTreeSet<u32>> {
     let names = |it: &ImageSurvey| it.names.iter().copied().collect::<BTreeSet<u32>>();
     let first = names(survey.image_surveys.first()?);
     let mut inspections = survey.image_surveys.iter().filter_map(|it| it.inspection.as_ref());
-    let are_shared =
-        inspections.all(|it| it.problems.is_empty()) && survey.image_surveys.iter().all(|it| names(it) == first);
+    let are_shared = inspections.all(|it| it.problems.is_empty())
+        && survey.image_surveys.iter().all(|it| names(it) == first && it.stubs.is_empty());
     if !is_plain || !are_shared || container.images.iter().any(|image| !image.containers.is_empty()) {
         return None;
     }

@@ -86,7 +86,7 @@ pub fn service(
     let device = named_device(target)?;
     let file = &facts.survey.file;
     let mut sets: Vec<CandidateSet<'_>> = candidate_sets(file).into_iter().chain(program_sets(file)).collect();
-    sets.retain(|set| set.has_kernels);
+    sets.retain(CandidateSet::has_kernels);
     let on = |device: &Device| sets.iter().filter_map(|set| acceptance(set, accepts_ptx, device)).min();
     let services: Option<Vec<Acceptance>> = device.devices.iter().map(on).collect();
     services?.into_iter().max()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::findings::{RuleFinding, RuleFindings, undecided, violated};
 use super::kernels::is_selected;
-use crate::analyze::coverage::{Coverage, CoverageCell, Gap, InspectedImages};
+use crate::analyze::coverage::{Absence, Coverage, CoverageCell, Gap, InspectedImages};
 use crate::analyze::select::NamedDevice;
 use crate::check::facts::FileFacts;
 use crate::check::policy::{KernelTargets, Requirements};
@@ -49,7 +49,7 @@ pub fn kernels(facts: &FileFacts<'_>, requirements: &Requirements, findings: &mu
                 let finding = match (devices, cell) {
                     // Another module has the kernel for this platform.
                     (_, CoverageCell::OtherPlatform) if served[kernel.name][column] => None,
-                    (_, CoverageCell::Gap) => Some(gap_finding(coverage.gap(kernel, column).as_ref(), device)),
+                    (_, CoverageCell::Gap(_)) => Some(gap_finding(coverage.gap(kernel, column).as_ref(), device)),
                     (KernelTargets::All, _) => None,
                     (KernelTargets::Listed(_), cell) => not_served(requirements, cell, device),
                 };
@@ -74,9 +74,12 @@ pub fn device(target: &PolicyTarget) -> Option<NamedDevice> {
 
 fn gap_finding(gap: Option<&Gap<'_>>, device: &str) -> RuleFinding {
     match gap {
-        Some(gap) => violated(format!(
-            "fails on {device}: image {} is selected there and lacks it; image {} has it",
-            gap.selected, gap.holder
+        Some(Gap { selected, absence: Absence::Absent, holder, .. }) => violated(format!(
+            "fails on {device}: image {selected} is selected there and lacks it; image {holder} has it"
+        )),
+        Some(Gap { selected, absence: Absence::Stub(stub), holder, .. }) => violated(format!(
+            "{} on {device}: image {selected} is selected there and has no body; image {holder} has one",
+            stub.verb()
         )),
         None => violated(format!("fails on {device}: the image that is selected there lacks it")),
     }
@@ -96,7 +99,7 @@ fn not_served(requirements: &Requirements, cell: CoverageCell<'_>, device: &str)
         CoverageCell::Runs { .. } => None,
         CoverageCell::Unknown => Some(undecided(format!("cannot determine whether it runs on {device}"))),
         CoverageCell::Unlinked => Some(violated(format!("must be linked before it runs on {device}"))),
-        CoverageCell::None | CoverageCell::OtherPlatform | CoverageCell::Gap => {
+        CoverageCell::None | CoverageCell::OtherPlatform | CoverageCell::Gap(_) => {
             Some(violated(format!("does not run on {device}")))
         }
     }

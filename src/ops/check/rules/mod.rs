@@ -19,6 +19,7 @@ mod proofs;
 mod ptx;
 mod sizes;
 mod sums;
+mod vendored;
 mod wrappers;
 
 use std::collections::{BTreeSet, HashMap};
@@ -34,11 +35,13 @@ use crate::analyze::host_runtime::RequiredPackages;
 use crate::analyze::metadata::{InvalidMetadata, PackageMetadata};
 use crate::analyze::promise::Promise;
 use crate::analyze::survey::Survey;
+use crate::analyze::vendored::VendoredLibrary;
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::image::DebugLevel;
 use findings::{RuleFinding, RuleFindings};
 use libraries::Libraries;
 use sums::Sums;
+use vendored::VendoredFindings;
 
 /// A file of a check, analyzed to the extent that the policy needs.
 #[derive(Debug, Clone)]
@@ -179,6 +182,8 @@ impl<'p> Check<'p> {
             positions: HashMap::new(),
             matched_lines: BTreeSet::new(),
             libraries: Libraries::default(),
+            vendored: VendoredFindings::default(),
+            not_judged: Vec::new(),
         };
         Check { evaluator, inputs, sums: Sums::default(), files: Vec::new() }
     }
@@ -195,7 +200,7 @@ impl<'p> Check<'p> {
         let position = self.evaluator.place(&file, &self.inputs);
         let facts = (!policy.skips(&file.survey.file.path)).then(|| file.facts());
         if let Some(facts) = &facts {
-            self.evaluator.evaluate_file(facts, position);
+            self.evaluator.evaluate_file(facts, position, file.input);
         }
         self.sums.add(&file, facts.as_ref(), &self.inputs, policy);
         drop(facts);
@@ -212,6 +217,7 @@ impl<'p> Check<'p> {
         for member in std::mem::take(&mut evaluator.libraries).finish() {
             evaluator.record(member.position, member.rule, &member.path, member.findings);
         }
+        evaluator.finish_vendored();
         sums.coverage.finish(evaluator.policy);
         let evaluated = files.iter().filter(|file| !evaluator.policy.skips(&file.survey.file.path));
         let facts: Vec<FileFacts<'_>> = evaluated.map(CheckedFile::facts).collect();
@@ -282,6 +288,9 @@ struct Evaluator<'a> {
     /// Lines of the policy whose kernel requirements applied to a kernel.
     matched_lines: BTreeSet<usize>,
     libraries: Libraries,
+    vendored: VendoredFindings,
+    /// Libraries of others that rules have left out.
+    not_judged: Vec<String>,
 }
 
 impl Evaluator<'_> {
@@ -303,7 +312,11 @@ impl Evaluator<'_> {
 
     /// Evaluates the rules that apply to single files. A file without device code can only have findings about its
     /// damage, unless it lacks code that it launches.
-    fn evaluate_file(&mut self, facts: &FileFacts<'_>, position: usize) {
+    fn evaluate_file(&mut self, facts: &FileFacts<'_>, position: usize, input: usize) {
+        let vendored = VendoredLibrary::of(&facts.survey.file);
+        if vendored.is_none() && facts.survey.file.has_device_code() {
+            self.vendored.add_own_code(input);
+        }
         let has_code = facts.survey.file.has_device_code() || facts.survey.file.lacks_its_code();
         let requirements = self.policy.requirements_for(facts.path());
         let library = libraries::library(facts.path()).filter(|_| facts.survey.file.has_device_code());
@@ -316,6 +329,12 @@ impl Evaluator<'_> {
                 Scope::EachFileWithCode { is_required, evaluate } if has_code && is_required(&requirements) => evaluate,
                 Scope::EachFileWithCode { .. } | Scope::AllFiles(_) => continue,
             };
+            if let Some(vendored) = vendored.as_ref().filter(|_| vendored::is_about_code(rule)) {
+                let mut findings = RuleFindings::default();
+                evaluate(facts, &requirements, &mut findings);
+                self.vendored.defer(vendored, input, (position, facts.path()), rule, findings);
+                continue;
+            }
             match library.as_ref().filter(|_| libraries::is_met_together(rule)) {
                 None => {
                     self.apply_at(position, rule, facts.path(), |findings| evaluate(facts, &requirements, findings));
@@ -326,6 +345,16 @@ impl Evaluator<'_> {
                     self.libraries.defer(library.clone(), position, facts.path(), rule, findings.into_vec());
                 }
             }
+        }
+    }
+
+    /// Records the findings about libraries of others in inputs without other code.
+    fn finish_vendored(&mut self) {
+        let (judged, not_judged) = std::mem::take(&mut self.vendored).finish();
+        self.not_judged = not_judged;
+        for it in judged {
+            self.matched_lines.extend(&it.findings.matched_lines);
+            self.record(it.position, it.rule, &it.path, it.findings.into_vec());
         }
     }
 
@@ -369,7 +398,9 @@ impl Evaluator<'_> {
         self.findings.sort_by_key(|(position, finding)| (*position, finding.rule));
         let findings = self.findings.into_iter().map(|(_, finding)| finding).collect();
         match self.evaluations {
-            Evaluations::Counted(counts) => Verdict { findings, evaluations: Vec::new(), unlisted: counts },
+            Evaluations::Counted(counts) => {
+                Verdict { findings, unlisted: counts, not_judged: self.not_judged, ..Verdict::default() }
+            }
             Evaluations::Listed { mut places, paths } => {
                 places.sort_by_key(|place| (place.position, place.rule));
                 let path = |place: Range<usize>| paths.get(place).unwrap_or_default().to_owned();
@@ -379,7 +410,7 @@ impl Evaluator<'_> {
                     outcome,
                 };
                 let evaluations = places.into_iter().map(evaluation).collect();
-                Verdict { findings, evaluations, ..Verdict::default() }
+                Verdict { findings, evaluations, not_judged: self.not_judged, ..Verdict::default() }
             }
         }
     }

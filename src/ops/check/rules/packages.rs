@@ -178,7 +178,7 @@ impl Answer {
             CoverageCell::Runs { .. } => Answer::Native,
             CoverageCell::Unknown => Answer::Unknown,
             CoverageCell::Unlinked => Answer::Unlinked,
-            CoverageCell::None | CoverageCell::OtherPlatform | CoverageCell::Gap => Answer::No,
+            CoverageCell::None | CoverageCell::OtherPlatform | CoverageCell::Gap(_) => Answer::No,
         }
     }
 }

@@ -86,7 +86,9 @@ impl FatbinInput {
             return Err(ImageError::Empty { path: path.to_owned() });
         }
         format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
-        TargetOverride { triple: None, arch: self.properties.arch.clone() }.check_against(&own, path)?;
+        let target = TargetOverride { triple: None, arch: self.properties.arch.clone() };
+        target.check_against(&own, path)?;
+        target.check_existence(&own, path)?;
         let specified = self.properties.arch.as_deref().map(|arch| parse_arch(arch, path)).transpose()?;
         let suffix = specified.and_then(|arch| arch.suffix);
         if own.image_kind == ImageKind::Elf && Platform::of(own.triple.as_deref(), None) != Some(Platform::Nvidia) {

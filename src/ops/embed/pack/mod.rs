@@ -69,6 +69,7 @@ impl PackInput {
         let specified = |key: &str| strings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
         let target = TargetOverride { triple: specified("triple"), arch: specified("arch") };
         target.check_against(&own, path)?;
+        target.check_existence(&own, path)?;
         let image_kind = image_kind_of(&own, path, version);
         let implied = spirv_triple(view, &own, None).map(Cow::Borrowed);
         let mut strings = strings;

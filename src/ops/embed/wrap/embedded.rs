@@ -133,7 +133,10 @@ fn embed_image<'data>(
     format::check_image_file(own.image_kind, view).map_err(|malformed| malformed.in_file(path))?;
     match form {
         EmbeddedForm::Raw => check_code(&own, path)?,
-        EmbeddedForm::OffloadBinary | EmbeddedForm::RawWithNotes => source.target.check_against(&own, path)?,
+        EmbeddedForm::OffloadBinary | EmbeddedForm::RawWithNotes => {
+            source.target.check_against(&own, path)?;
+            source.target.check_existence(&own, path)?;
+        }
     }
     let stated = source.target.triple.as_deref().or(own.triple.as_deref());
     let triple = stated.or_else(|| spirv_triple(view, &own, Some(kind)));
@@ -340,6 +343,15 @@ impl TargetOverride {
                 Err(ImageError::ArchMismatch { path, specified, found })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Checks that the processor of an image exists. No compiler takes `sm_89a`, and no driver finds code for it.
+    pub(crate) fn check_existence(&self, own: &DeviceImage, path: &Path) -> Result<()> {
+        let arch = self.arch.as_deref().or(own.arch.as_deref()).and_then(nvptx::Arch::parse);
+        match arch.filter(|arch| !arch.may_exist()) {
+            Some(arch) => Err(ImageError::NoSuchArch { path: path.to_owned(), arch: arch.to_string() }),
+            None => Ok(()),
         }
     }
 }

@@ -46,6 +46,14 @@ pub enum ImageError {
         /// File of the image.
         path: PathBuf,
     },
+    /// No device has the architecture.
+    #[error("{}: no architecture has the name {arch}", path.display())]
+    NoSuchArch {
+        /// File of the image.
+        path: PathBuf,
+        /// Name of the architecture.
+        arch: String,
+    },
     /// Neither the header nor the user names a triple.
     #[error("{}: no target triple in the header", path.display())]
     UnknownTriple {
@@ -124,6 +132,7 @@ impl Coded for ImageError {
             ImageError::Empty { .. } => Code::EmptyImage.into(),
             ImageError::NotADeviceImage { .. } => Code::NotADeviceImage.into(),
             ImageError::UnknownContent { platform: Some(_), .. } => Code::NotADeviceImage.with(Remedy::EmbedUnchanged),
+            ImageError::NoSuchArch { .. } => Code::UnknownTarget.into(),
             ImageError::UnknownArch { path } => Code::UnknownTarget.with(Remedy::SpecifyArch(path.clone())),
             ImageError::UnknownTriple { path } | ImageError::UnknownContent { path, platform: None } => {
                 Code::UnknownTarget.with(Remedy::SpecifyTriple(path.clone()))

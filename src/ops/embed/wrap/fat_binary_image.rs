@@ -84,6 +84,7 @@ fn gpu_image<'data>(source: &SourceImage<'data>, kind: OffloadKind, triple: &str
         return Err(ImageError::NotADeviceImage { path: path.to_owned(), found, remedy: "link it first" });
     }
     source.target.check_against(&own, path)?;
+    source.target.check_existence(&own, path)?;
     let stated = source.target.arch.as_deref();
     let arch = subarch::image_arch(found.unwrap_or_default(), stated, own.arch.as_deref()).map(canonical);
     let arch = arch.ok_or_else(|| ImageError::UnknownArch { path: path.to_owned() })?;

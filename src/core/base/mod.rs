@@ -17,6 +17,7 @@ pub mod file_path;
 pub mod io;
 #[cfg(feature = "full")]
 pub mod json;
+mod malformed;
 pub mod parallel;
 #[cfg(feature = "full")]
 pub mod pattern;

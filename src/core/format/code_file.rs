@@ -4,6 +4,7 @@ use object::read::FileKind;
 
 use super::bundle::{self, text};
 use super::{DeviceImage, ImageKind, bitcode, recognize};
+use crate::base::archive::ArchiveFormat;
 use crate::base::bytes::View;
 
 /// Starts of LLVM IR as text.
@@ -20,6 +21,7 @@ pub fn is_code_file(view: View<'_>) -> bool {
     };
     view.size() == 0
         || FileKind::parse(view.data()).is_ok()
+        || ArchiveFormat::of(view).is_some_and(ArchiveFormat::is_library)
         || recognize::of_magic(view).is_some()
         || bitcode::is_bitcode(view)
         || DeviceImage::identify(view).image_kind != ImageKind::Unknown

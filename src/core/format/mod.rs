@@ -10,6 +10,7 @@ pub mod bitcode;
 pub mod bundle;
 pub mod bundle_section;
 pub mod ccob;
+#[cfg(feature = "files")]
 mod code_file;
 mod container;
 mod container_type;
@@ -24,6 +25,7 @@ mod group;
 pub mod hcf;
 mod image;
 mod image_kind;
+mod kernel_content;
 #[cfg(feature = "files")]
 pub mod kernel_store;
 pub mod kpack;
@@ -48,6 +50,7 @@ pub mod syclbin;
 pub mod tensile_library;
 pub mod tile_ir;
 
+#[cfg(feature = "files")]
 pub use code_file::is_code_file;
 pub use container::{Compressed, CompressedContents, ContainerView, Contents, Fate};
 pub use container_type::ContainerType;
@@ -60,6 +63,7 @@ pub use group::GroupCache;
 pub use image::{GroupPart, ImageView, UnknownValue};
 pub use image::{image_range, reject_overlaps, without_nul};
 pub use image_kind::ImageKind;
+pub use kernel_content::KernelContent;
 pub use recognize::{
     FORMATS, Format, ReadContainer, bare_device_file, bare_image, check_elf, check_image, check_image_file, device_elf,
     not_a_container, of_magic, read, read_in_section,

@@ -55,6 +55,7 @@ use object::elf as constants;
 
 use crate::base::bytes::{Budget, Resource, View, entries_size, record_memory, text_memory, total};
 use crate::base::error::{Cause, Malformed};
+pub use crate::format::KernelContent;
 use crate::format::{self, DeviceImage, ImageKind, opencl_elf};
 use crate::target::intel::EM_INTELGT;
 use crate::target::{OffloadKind, musa};
@@ -184,18 +185,6 @@ pub fn kernels(image_kind: ImageKind, view: View<'_>, demangler: &Demangler) -> 
         ImageKind::Elf => elf_image(view, Parts::Kernels).demangled(view, demangler),
         _ => inspect(image_kind, view, demangler),
     }
-}
-
-/// What a runtime that selects an image finds in it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum KernelContent {
-    /// No kernel.
-    Nothing,
-    /// Only kernels without a body.
-    Stubs,
-    /// Kernels; also for an image that was not read completely.
-    #[default]
-    Kernels,
 }
 
 impl Inspection {

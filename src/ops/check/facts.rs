@@ -10,7 +10,7 @@ use fatbin_core::base::bytes::total;
 use fatbin_core::base::codec::{Codec, is_compressed};
 use fatbin_core::base::file_path::FilePath;
 use fatbin_core::format::ImageKind;
-use fatbin_core::image::KernelContent;
+use fatbin_core::format::KernelContent;
 use fatbin_core::scan::inventory::{CodeRole, Container, DeviceLinks, FileFormat, Image, NestedImage, Registration};
 use fatbin_core::target::nvcc_names::NvccForm;
 use fatbin_core::target::runs_on::Incompatibility;

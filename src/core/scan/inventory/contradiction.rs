@@ -54,7 +54,9 @@ impl OwnHeader {
         let own = DeviceImage::identify(bytes);
         let contradicts = |own: &str| triple.is_some_and(|stated| are_for_other_systems(stated, own));
         let own_triple = own.triple.filter(|own| contradicts(own)).map(std::borrow::Cow::into_owned);
-        let own_arch = own.arch.filter(|own| arch.is_some_and(|stated| !agree(stated, own)));
+        let is_ptx = own.image_kind == ImageKind::Ptx;
+        let is_fine = |stated: &str, own: &str| agree(stated, own) || is_ptx && is_for_older(stated, own);
+        let own_arch = own.arch.filter(|own| arch.is_some_and(|stated| !is_fine(stated, own)));
         OwnHeader { triple: own_triple, arch: own_arch, is_unlinked: own.is_unlinked }
     }
 }
@@ -115,6 +117,14 @@ pub fn is_narrower(stated: &str, own: &str) -> bool {
         (Some(stated), Some(own)) => {
             stated.number == own.number && own.suffix == Some(nvptx::Suffix::Specific) && own != stated
         }
+        _ => false,
+    }
+}
+
+/// Returns whether PTX is for an older architecture than its entry states. A driver compiles it for every newer one.
+fn is_for_older(stated: &str, own: &str) -> bool {
+    match (nvptx::Arch::parse(stated), nvptx::Arch::parse(own)) {
+        (Some(stated), Some(own)) => own.suffix.is_none() && own.number <= stated.number,
         _ => false,
     }
 }

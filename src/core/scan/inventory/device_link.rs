@@ -10,9 +10,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Container, File, Image, NestedImage, Registration, Wrapper, WrapperKind};
+use crate::format::KernelContent;
 use crate::format::fat_binary_wrapper::{LINK_VERSION, VERSION, is_relocatable_section};
 use crate::format::{ImageKind, RegisteringRuntime};
-use crate::image::KernelContent;
 use crate::target::nvptx::{Arch, NUMBERS};
 
 /// Purpose of the code in a container.

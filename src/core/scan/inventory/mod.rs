@@ -27,9 +27,9 @@ use crate::base::codec::Codec;
 use crate::base::error::{Cause, Error, Malformed};
 use crate::base::file_path::FilePath;
 use crate::base::range::range_at;
+use crate::format::KernelContent;
 use crate::format::readers::Reader;
 use crate::format::{ContainerType, GroupPart, ImageKind, UnknownValue};
-use crate::image::KernelContent;
 use crate::target::{OffloadKind, triple};
 
 pub use address::DiskLocation;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::slice;
 
 use super::{Container, File, Image, Registration};
+use crate::format::KernelContent;
 use crate::format::{ImageKind, SelectionScope};
-use crate::image::KernelContent;
 
 /// Containers and images of a file in its order. Each container precedes its images. An image that consists of
 /// containers precedes its containers.

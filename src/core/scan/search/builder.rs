@@ -4,8 +4,8 @@ use super::contents::{HashAndOrigin, record_origin};
 use crate::base::bytes::{MAX_NESTING, Resource, record_memory};
 use crate::base::codec::Codec;
 use crate::base::error::{Cause, Malformed};
+use crate::format::KernelContent;
 use crate::format::{self, Contents, GroupCache};
-use crate::image::KernelContent;
 use crate::scan::Options;
 use crate::scan::cache::DecompressedCache;
 use crate::scan::inventory::{

@@ -53,8 +53,8 @@ pub use set::{Library, OverrideEffect, PackageAnswer, RequestedDevice, SetMember
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use fatbin_core::format::KernelContent;
 use fatbin_core::format::{ContainerType, ImageKind, SelectionScope};
-use fatbin_core::image::KernelContent;
 use fatbin_core::scan::inventory::{
     CodeRole, Container, DeviceLink, DeviceLinks, File, Image, LinkInput, LinkPlace, NestedImage, Registration,
 };

@@ -64,7 +64,7 @@ fn a_bundle_has_what_its_ids_state() {
     }
 }
 
-/// The start of a module of the physical memory model, or of a shader, as far as it is read.
+/// A SPIR-V module with a capability, an addressing model and an empty function.
 fn spirv(capability: u32, addressing: u32) -> Vec<u8> {
     let words = [0x0723_0203, 0x0001_0000, 0, 1, 0, 0x0002_0011, capability, 0x0003_000e, addressing, 2];
     // A function and its end.
@@ -108,7 +108,7 @@ fn code_replaces_no_file_of_another_kind() {
             assert_eq!(sandbox.read("o"), text.as_bytes());
         }
         sandbox.fatbin(&format!("{command} --force")).ok();
-        // Its own output, and that of any other command.
+        // The command replaces what it or another of these commands has written.
         sandbox.fatbin(&command).ok();
         for other in &commands {
             sandbox.fatbin(&other.replace("OUT", "o")).ok();

@@ -16,6 +16,8 @@ use fatbin_core::base::io::os_string;
 pub struct HostLine {
     /// Words in groups that belong together: an option and its value.
     pub words: Vec<HostWord>,
+    /// True for a program that links nothing, whose words have no meaning here.
+    pub links_nothing: bool,
     /// Dialect of the response files in the line; `None` if there are none.
     pub response_files: Option<&'static Dialect>,
 }

@@ -160,30 +160,15 @@ fn attempt(options: &LinkOptions, further: &[PathBuf], report: &mut dyn FnMut(&L
             Spelling::Respelled => report(&LinkEvent::Found(&found)),
         }
         if !options.is_dry_run && options.entry_check != EntryCheck::Off {
-            let output = guard::LinkedOutput::open(options.output(), &entries, options)?;
-            let mut further = match &output {
-                Some(output) => output.missing_kernels(&opened, &images)?,
-                None => Vec::new(),
+            let linked = Linked { opened: &opened, code: &code, images: &images, kinds: &kinds, entries: &entries };
+            let account = || account(traced.as_ref());
+            let further = match linked.check(&missing_kernels, &account, options, report) {
+                Ok(further) => further,
+                Err(error) => {
+                    remove_output(options)?;
+                    return Err(error);
+                }
             };
-            further.retain(|kernel| missing_kernels.iter().all(|known| known.name != kernel.name));
-            let lost = if missing_kernels.is_empty() && further.is_empty() {
-                guard::lost(account(traced.as_ref())?, &opened, &code, &images)
-            } else {
-                Vec::new()
-            };
-            let unregistered = match &output {
-                Some(output) => output.unregistered(&kinds, &opened)?,
-                None => Vec::new(),
-            };
-            let unknown = output.as_ref().and_then(|output| guard::unknown_image(output, &opened));
-            let checked = report_missing(&further, &account, options, report)
-                .and_then(|()| report_unknown(unknown, options, report))
-                .and_then(|()| report_lost(&lost, options, report))
-                .and_then(|()| report_unregistered(&unregistered, options, report));
-            if let Err(error) = checked {
-                remove_output(options)?;
-                return Err(error);
-            }
             missing_kernels.extend(further);
         }
     }
@@ -218,6 +203,47 @@ fn write_objects(
         }
     }
     Ok(objects)
+}
+
+/// What was linked into the output.
+#[derive(Debug, Clone, Copy)]
+struct Linked<'a> {
+    opened: &'a [HostFile],
+    code: &'a DeviceCode<'a>,
+    images: &'a [LinkedImage<'a>],
+    kinds: &'a [OffloadKind],
+    entries: &'a HostEntries,
+}
+
+impl Linked<'_> {
+    /// Checks the file that the host linker has written. Returns further kernels that no image has; `known` ones are
+    /// reported already.
+    fn check(
+        self,
+        known: &[MissingKernel],
+        account: &dyn Fn() -> Result<Vec<AccountedInput>>,
+        options: &LinkOptions,
+        report: &mut dyn FnMut(&LinkEvent<'_>),
+    ) -> Result<Vec<MissingKernel>> {
+        let Linked { opened, code, images, kinds, entries } = self;
+        let output = guard::LinkedOutput::open(options.output(), entries, options)?;
+        let mut missing = Vec::new();
+        if let Some(output) = &output {
+            missing = output.missing_kernels(opened, images)?;
+            missing.retain(|kernel| known.iter().all(|known| known.name != kernel.name));
+        }
+        report_missing(&missing, &|_| account(), options, report)?;
+        if let Some(output) = &output {
+            report_unknown(guard::unknown_image(output, opened), options, report)?;
+        }
+        if known.is_empty() && missing.is_empty() {
+            report_lost(&guard::lost(account()?, opened, code, images), options, report)?;
+        }
+        if let Some(output) = &output {
+            report_unregistered(&output.unregistered(kinds, opened)?, options, report)?;
+        }
+        Ok(missing)
+    }
 }
 
 /// Finds the entries that the objects for `kinds` have to register.

@@ -1,11 +1,9 @@
 //! Command line of a host linker, and how its device code is linked.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::device::DeviceArguments;
 use super::host_line::HostLine;
-use super::program_names;
 use super::programs::ProgramPaths;
 use crate::embed::llvm::Release;
 use fatbin_core::base::bytes::Limits;
@@ -29,11 +27,12 @@ pub struct LinkOptions {
     pub host: String,
     /// Release of LLVM whose rules the link follows.
     pub release: Release,
-    /// Release of LLVM whose runtime registers the images; `None` to take that of the objects' offload entries.
+    /// Release of LLVM whose runtime registers the images; `None` to read it from
+    /// the objects' offload entries.
     pub abi: Option<Release>,
     /// Spelling of the triples in HIP's bundles.
     pub id_style: IdStyle,
-    /// Image that replaces the images in the inputs, with its offload kind.
+    /// True if triples with a subarchitecture, `amdgpu9.0a-amd-amdhsa`, are linked.
     pub accepts_subarchs: bool,
     /// Image that replaces the images in the inputs, with its offload kind.
     pub override_image: Option<(OffloadKind, PathBuf)>,
@@ -70,11 +69,7 @@ pub struct LinkOptions {
 impl LinkOptions {
     /// True for a program that links nothing and runs unchanged, such as an archiver.
     pub fn is_unchanged(&self) -> bool {
-        self.product == Product::Program && self.spelling == Spelling::AsWritten && {
-            let words: Vec<OsString> =
-                self.line.words.iter().take(1).flat_map(|word| word.written.iter().cloned()).collect();
-            program_names::links_nothing(&self.linker, &words)
-        }
+        self.product == Product::Program && self.line.links_nothing
     }
 
     /// Output of the host linker.

@@ -55,7 +55,8 @@ impl HostLine {
     pub fn of_program(program: &Path, words: Vec<OsString>) -> Result<HostLine> {
         if program_names::links_nothing(program, &words) {
             let unread = |word| HostWord { meaning: Meaning::Other, written: vec![word] };
-            return Ok(HostLine { words: words.into_iter().map(unread).collect(), response_files: None });
+            let words = words.into_iter().map(unread).collect();
+            return Ok(HostLine { words, links_nothing: true, ..HostLine::default() });
         }
         let dialect = Dialect::of_program(program, &words);
         let Expanded { words, mut has_response_files } = response_files::expand(words, dialect)?;

@@ -31,12 +31,23 @@ pub fn is_compiler(program: &Path) -> bool {
 
 /// Programs that a build tool's launcher for links also starts, and that link nothing: archivers, and CMake's own
 /// commands. Device code in a library is linked with the program.
-const NOT_LINKERS: [&str; 5] = ["ar", "ranlib", "lib", "libtool", "cmake"];
+const NOT_LINKERS: [&str; 3] = ["ar", "ranlib", "lib"];
 
-/// True for a program that links nothing, or for Microsoft's linker as an archiver.
+/// Options that make a linker an archiver: Microsoft's, and Apple's libtool's. GNU libtool links.
+const ARCHIVING: [&str; 2] = ["/lib", "-lib"];
+const LIBTOOL_ARCHIVING: &str = "-static";
+
+/// Commands of `cmake -E` that run another program, which may be a linker.
+const CMAKE_RUNS: [&str; 4] = ["env", "time", "vs_link_dll", "vs_link_exe"];
+
+/// True for a program that links nothing.
 pub fn links_nothing(program: &Path, words: &[OsString]) -> bool {
-    let is_archiver = |word: &OsString| ["/lib", "-lib"].iter().any(|option| word.eq_ignore_ascii_case(option));
-    NOT_LINKERS.contains(&name(program).as_str()) || words.first().is_some_and(is_archiver)
+    match (name(program).as_str(), words) {
+        ("libtool", [first, ..]) => first == LIBTOOL_ARCHIVING,
+        ("cmake", [first, command, ..]) => first == "-E" && CMAKE_RUNS.iter().all(|runs| command != runs),
+        ("link" | "lld-link", [first, ..]) => ARCHIVING.iter().any(|option| first.eq_ignore_ascii_case(option)),
+        (name, _) => NOT_LINKERS.contains(&name),
+    }
 }
 
 /// Names of programs that contain a dash.
@@ -60,15 +71,22 @@ mod tests {
 
     #[test]
     fn archivers_are_no_linkers() {
-        let links_nothing = |program: &str, word: &str| links_nothing(Path::new(program), &[word.into()]);
-        for program in
-            ["ar", "/usr/bin/llvm-ar-22", "x86_64-linux-gnu-gcc-ar-12", "ranlib", "LIB.EXE", "cmake", "llvm-lib"]
-        {
+        let links_nothing = |program: &str, words: &str| {
+            links_nothing(Path::new(program), &words.split(' ').map(OsString::from).collect::<Vec<_>>())
+        };
+        for program in ["ar", "/usr/bin/llvm-ar-22", "x86_64-linux-gnu-gcc-ar-12", "ranlib", "LIB.EXE", "llvm-lib"] {
             assert!(links_nothing(program, "qc"), "{program}");
         }
         assert!(links_nothing("link.exe", "/LIB") && links_nothing("lld-link", "-lib"));
+        assert!(links_nothing("cmake", "-E rm -f libk.a") && links_nothing("libtool", "-static -o libk.a k.o"));
         for program in ["ld", "cc", "clang++-22", "lld-link", "mold", "nvcc", "star"] {
             assert!(!links_nothing(program, "a.o"), "{program}");
+        }
+        // They call a linker. For GNU's linkers, -lib is the library `ib`.
+        for (program, words) in
+            [("cmake", "-E env A=b cc k.o"), ("libtool", "--mode=link cc k.o"), ("ld", "-lib"), ("cc", "-lib")]
+        {
+            assert!(!links_nothing(program, words), "{program} {words}");
         }
     }
 

@@ -33,7 +33,7 @@ pub fn defects(view: View<'_>, structure: &Structure<'_>, host: View<'_>) -> Vec
                 .push(described(".llvm.offloading has another type than SHT_LLVM_OFFLOADING, so LLVM's links drop it"));
         }
         let is_array = sh_type == elf::SHT_INIT_ARRAY;
-        let is_table = tables.contains(&host.start().saturating_add(offset));
+        let is_table = host.start().checked_add(offset).is_some_and(|start| tables.contains(&start));
         if (is_array || is_table) && !has_relocations(&section) {
             let what = if is_array { "constructor" } else { "offload entries" };
             defects.push(described(&format!("{what} without relocations: the linker cannot complete them")));

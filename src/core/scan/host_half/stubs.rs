@@ -55,9 +55,9 @@ pub fn undefined(host: View<'_>, imports: &Imports<'_>) -> Option<Malformed> {
     if !libraries.all(|library| library.is_ok_and(|library| is_known(library.name()))) {
         return None;
     }
-    let others = match imports.stubs().count() {
-        1 => String::new(),
-        count => format!(" (and {} more)", count.saturating_sub(1)),
+    let others = match imports.stubs().skip(1).count() {
+        0 => String::new(),
+        count => format!(" (and {count} more)"),
     };
     let cause =
         format!("{first}{others}: the kernel is launched, and neither the file nor a library that it needs defines it");

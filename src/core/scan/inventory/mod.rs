@@ -54,7 +54,7 @@ pub struct File {
     pub format: Option<FileFormat>,
     /// Size in bytes.
     pub size: u64,
-    /// Bytes of a section with a second copy of the images, which is reported as a file of its own.
+    /// Bytes of a section with a second copy of the images, which is reported as a separate file.
     #[doc(hidden)]
     pub copy: u64,
     /// Place of its bytes on disk; absent for unpacked members and standard input.

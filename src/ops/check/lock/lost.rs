@@ -49,7 +49,10 @@ impl<'a> Comparison<'a> {
         let mut lost = Vec::new();
         for file in &self.files {
             match (file.old, file.new) {
-                (Some(old), None) if !added.iter().any(|file| held(old).is_subset(file)) => lost.push(Lost::File(old)),
+                (Some(old), None) => {
+                    let own = held(old);
+                    lost.extend((!added.iter().any(|file| own.is_subset(file))).then_some(Lost::File(old)));
+                }
                 (Some(_), Some(_)) => lost.extend(file.targets.iter().filter_map(|it| of_target(file, it, &is_gone))),
                 _ => {}
             }

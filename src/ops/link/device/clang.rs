@@ -24,7 +24,7 @@ pub fn arguments(job: &Job<'_>) -> Vec<OsString> {
     }
     let architecture = triple::architecture(job.triple).unwrap_or_default();
     let mut words: Vec<OsString> = vec!["--no-default-config".into(), "-o".into(), job.output.into()];
-    // clang 16 has no such option; the tool passes it since it has no optimizer of its own.
+    // The tool of LLVM 20 and later passes it. clang 16 has no such option.
     if !job.rules.has_own_lto {
         words.extend(["-dumpdir".into(), job.dump_prefix.into()]);
     }
